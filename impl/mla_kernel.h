@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mla_kernel.h - what a kernel under test declares: its descriptor, promises and arithmetic model.
+ *
+ * A kernel is a static descriptor; built-in and plug-in kernels use the same one. The model is not a
+ * tolerance but a description of the arithmetic: from it and the case's own numbers the oracle
+ * computes, for every output element, the set of results that arithmetic can produce. An element
+ * outside it is a fault. Declare more error than you make and faults hide; declare less and honest
+ * runs fail.
+ */
+#ifndef MLA_IMPL_MLA_KERNEL_H
+#define MLA_IMPL_MLA_KERNEL_H
+
+#include "mla.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MLA_KERNEL_ABI 1u
+
+/*
+ * A count of roundings that depends on the case:
+ *     constant + per_width*width + per_key*keys + per_block*blocks
+ * width: columns of a key (ring head_dim, sparse latent + rope). keys: keys the row sees, copies
+ * counted. blocks: ceil(keys / block_keys); for block_keys = 0 (ring only) the call's k_chunk_size,
+ * counted per shard: sum over shards of ceil(visible keys of the shard / k_chunk_size). constant may
+ * be negative (blocks - 1); a total below 0 counts as 0.
+ */
+struct mla_depth {
+    double constant;
+    double per_width;
+    double per_key;
+    double per_block;
+    int32_t block_keys;
+};
+
+/* How the exponential's argument is formed from score s, running maximum m and the scale. */
+enum mla_arg_form {
+    MLA_ARG_DIFFERENCE = 0, /* s - m, then times the scale */
+    MLA_ARG_SCALED = 1,     /* scaled score minus scaled shift, the scaled shift kept */
+    MLA_ARG_MIXED = 2       /* the unscaled m scaled anew at each use */
+};
+
+/* The shift the probability p is formed in before it is rounded by p_u. */
+enum mla_p_frame {
+    MLA_P_FRAME_UNKNOWN = 0,
+    MLA_P_FRAME_ROW = 1,   /* the row's maximum (two-pass) */
+    MLA_P_FRAME_BLOCKS = 2 /* the running maximum over blocks of p_block_keys in listed order */
+};
+
+/* Final rounding of the output to bf16. */
+enum mla_out_round {
+    MLA_OUT_NEAREST = 0, /* to nearest, ties to even */
+    MLA_OUT_TRUNCATE = 1 /* toward zero */
+};
+
+/* What the reported maximum (stats) is. */
+enum mla_stats_max {
+    MLA_STATS_SHIFT = 0,   /* exactly the shift the sum was formed with */
+    MLA_STATS_ROUNDED = 1, /* that shift scaled anew, with at most arg_roundings roundings */
+    MLA_STATS_OTHER = 2    /* another reference point not above the maximum: only max + log(sum) is
+                              judged */
+};
+
+/*
+ * The arithmetic model. Errors are relative unless said otherwise; u = 2^-24 for round-to-nearest
+ * float32. All depths count roundings on the longest path.
+ */
+struct mla_model {
+    double add_u;                 /* unit roundoff of additions: 2^-24; 2^-23 if truncating */
+    struct mla_depth score_depth; /* roundings from a q*k product to the score, in any order */
+    double product_u;             /* error of a q*k product; 0: exact (bf16 x bf16 in float32) */
+    double score_u;               /* extra rounding of the finished score; 2^-8 for bf16 scores */
+    int32_t arg_form;             /* enum mla_arg_form */
+    int32_t arg_roundings;        /* roundings forming the exponential's argument, a rounded
+                                     constant scale*log2(e) counted */
+    double exp_error;             /* error of the exponential, of the rescale factor too */
+    double exp_floor;             /* largest true exponential that may be returned as 0 */
+    double p_u;                   /* rounding of p before P*V: 0, 2^-8 nearest bf16, 2^-7 truncated */
+    int32_t p_frame;              /* enum mla_p_frame */
+    int32_t p_block_keys;         /* for MLA_P_FRAME_BLOCKS; 0: k_chunk_size per shard */
+    int32_t sum_rounded;          /* 1: the denominator adds the rounded p */
+    struct mla_depth rescales;    /* most rescale factors one key's weight can meet, merges counted;
+                                     a factor of exactly 1 is free when exp(0) is exactly 1 */
+    double alpha_u;               /* extra rounding of the rescale factor; O and l share it */
+    double rescale_scale_u;       /* error of the scale used inside a rescale; 2^-7 if cut to bf16 */
+    struct mla_depth acc_depth;   /* roundings from p*v to the finished O (the product if inexact,
+                                     additions, rescale multiplies, merges); the same for the sum */
+    double acc_u;                 /* extra rounding of stored accumulators; 2^-8 for bf16 */
+    struct mla_depth acc_extra;   /* how many acc_u roundings are on the longest path */
+    double pv_product_u;          /* error of a p*v product beyond add_u */
+    int32_t div_roundings;        /* quotient 1; reciprocal and multiply 2 plus its error in u */
+    int32_t flush;                /* 1: subnormal inputs, products, sums, results may become 0 */
+    int32_t out_round;            /* enum mla_out_round */
+    int32_t stats_max;            /* enum mla_stats_max */
+    int32_t weights_ignore_v;     /* 1: p, m, rescale factors and l never depend on V's values */
+};
+
+/* Promises. What is not promised is not tested, and is counted as unsupported. */
+enum mla_promise {
+    MLA_PROMISE_REFUSES = 1u << 0,           /* every refusal, in order, before UNSUPPORTED */
+    MLA_PROMISE_INDEX_CHECKED = 1u << 1,     /* bad top-k indices give MLA_ERR_INDEX */
+    MLA_PROMISE_PAD_ZERO = 1u << 2,          /* pad rows and empty rows give +0, -inf, +0 */
+    MLA_PROMISE_STATS = 1u << 3,             /* stats are written when asked for */
+    MLA_PROMISE_NO_FUTURE_LEAK = 1u << 4,    /* a NaN in a key hidden from a row never reaches it */
+    MLA_PROMISE_SCRATCH_UNTOUCHED = 1u << 5, /* gathered is written only where the ring says */
+    MLA_PROMISE_BIT_REPEAT = 1u << 6,        /* the same call gives the same bits */
+    MLA_PROMISE_BIT_THREADS = 1u << 7,       /* bits depend on no thread, core or link count */
+    MLA_PROMISE_BIT_LAYOUT = 1u << 8         /* flat = tiled, heads and batch may be permuted */
+};
+#define MLA_PROMISE_ALL 0x1ffu
+
+/*
+ * A kernel. Descriptors and the strings in them are static. ring and sparse return an enum
+ * mla_status; message may be NULL or message_bytes 0, otherwise it is always terminated.
+ */
+struct mla_kernel {
+    uint32_t abi;         /* MLA_KERNEL_ABI; another number is refused, naming both */
+    uint32_t struct_size; /* sizeof(struct mla_kernel) */
+    const char *name;     /* [a-z0-9-]+ */
+    uint64_t promises;    /* enum mla_promise */
+    struct mla_model ring_model;
+    struct mla_model sparse_model;
+    bool (*usable)(void);                                   /* can it run on this CPU; NULL: yes */
+    bool (*ring_supports)(const struct mla_ring_args *);     /* NULL: everything not refused */
+    bool (*sparse_supports)(const struct mla_sparse_args *); /* NULL: everything not refused */
+    int32_t (*ring)(const struct mla_ring_args *, char *message, size_t message_bytes);
+    int32_t (*sparse)(const struct mla_sparse_args *, char *message, size_t message_bytes);
+};
+
+/*
+ * The one symbol a plug-in exports: its kernels and how many they are. The array and the descriptors
+ * stay valid for the life of the process.
+ */
+const struct mla_kernel *const *mla_plugin_kernels(size_t *kernels_n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
