@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * attend.h - the inner part of a kernel: one block of keys against a tile of query rows.
+ *
+ * Both operations are the same loop: for each tile of query rows, for each block of keys, scores,
+ * one step of the online softmax, and the weighted sum of the values. The operations (which rows,
+ * which keys, in which order) are written once; a kernel supplies this step as a table of functions
+ * and its arithmetic model as data. A key is one row of `main` followed by one row of `rope` (the
+ * ring has no rope part); its value is the first value_n columns of the main row.
+ *
+ * The running state of a row is (max, sum, out): max the largest unscaled score so far, sum the sum
+ * of exp(scale*(s - max)), out the sum of the same exponentials times the values. It belongs to the
+ * row alone, so the result depends neither on tiles nor on threads.
+ */
+#ifndef MLA_IMPL_ATTEND_H
+#define MLA_IMPL_ATTEND_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MLA_ATTEND_ROWS 32 /* largest tile of query rows */
+
+/* Sizes that hold for all steps of a call. main_n and value_n are multiples of 32, rope_n >= 0. */
+struct mla_attend_shape {
+    int64_t main_n;
+    int64_t rope_n;
+    int64_t value_n; /* <= main_n */
+    int64_t keys_n;  /* keys in the largest block */
+};
+
+/* A block of keys: key i is row index[i], or row i when index is NULL. Rows are dense. */
+struct mla_attend_keys {
+    const uint16_t *main;
+    const uint16_t *rope;
+    const int32_t *index;
+};
+
+/* States of consecutive rows: max[r], sum[r], out[r*value_n ..]. */
+struct mla_attend_state {
+    float *max;
+    float *sum;
+    float *out;
+};
+
+/* Before its first key a row has max = -inf and sum = 0; out need not be set. */
+static inline void mla_attend_begin(const struct mla_attend_state *state, int64_t row)
+{
+    state->max[row] = -INFINITY;
+    state->sum[row] = 0.0f;
+}
+
+struct mla_attend {
+    /* Bytes of scratch one worker needs, aligned to 64; 0 when the size overflows. */
+    size_t (*scratch_bytes)(const struct mla_attend_shape *shape);
+
+    /* Take query row `row` (0 .. MLA_ATTEND_ROWS-1) of the tile into the scratch. */
+    void (*query)(const struct mla_attend_shape *shape, void *scratch, int64_t row,
+                  const uint16_t *main, const uint16_t *rope);
+
+    /*
+     * Advance the states of the tile's rows 0 .. rows_n-1 by one block. Row r sees the first
+     * visible[r] keys of it (0 .. keys_n); no other key takes part in its arithmetic, and a key
+     * that no row sees is not read.
+     */
+    void (*block)(const struct mla_attend_shape *shape, void *scratch, int64_t rows_n,
+                  const int64_t *visible, const struct mla_attend_keys *keys, float scale,
+                  const struct mla_attend_state *state);
+};
+
+extern const struct mla_attend mla_attend_scalar;
+
+#endif

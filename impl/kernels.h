@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kernels.h - the built-in kernels, each defined in kernel_<name>.c.
+ */
+#ifndef MLA_IMPL_KERNELS_H
+#define MLA_IMPL_KERNELS_H
+
+#include "impl/mla_kernel.h"
+
+extern const struct mla_kernel mla_kernel_scalar;
+
+#endif
