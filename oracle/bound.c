@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bound.c - the set of outputs a declared arithmetic may produce, column by column.
+ *
+ * errors.c has shown: the kernel's quotient before normalisation rounding is y = N/D with
+ *     N = sum_j w_j t_j (1+rho_j)(1+nu_j) v_j + aN,   D = sum_j w_j t_j (1+mu_j) + aD > 0,
+ *     1-Gl_j <= t_j <= 1+G_j, |rho_j| <= rho, |nu_j| <= nu, |mu_j| <= mu, |aN| <= absN, |aD| <=
+ * absD.
+ *
+ * A. THE COMMON FORMULA.  With o = sum w_j v_j and sum w_j = 1, sum w_j (v_j - o) = 0, hence
+ *        N - o D = sum w_j (t_j - 1)(v_j - o)                       numerator and denominator see
+ * the
+ *                + sum w_j t_j ((1+rho_j)(1+nu_j) - 1) v_j          same weights: a common error
+ *                - o sum w_j t_j mu_j + aN - o aD                   cancels in the first line
+ *        |y - o| <= [ sum w_j G_j |v_j - o| + sum w_j (1+G_j)(rho + nu(1+rho)) |v_j|
+ *                     + mu |o| sum w_j (1+G_j) + absN + |o| absD ] / least D.
+ *    (If the sum adds rounded p, rho = 0 and its rounding is in G; else G = H. Both are "spill".)
+ *
+ * B. THE EXACT END, where the least D is small and A is lavish.  y >= t needs N - t D >= 0, and its
+ *    largest value over every choice above is
+ *        F(t) = sum_j max over t_j of w_j t_j c_j(t) + absN + |t| absD,
+ *        c_j(t) = max (1+rho)(1+nu) v_j - t (1+mu)
+ *               = v_j (v_j > 0 ? (1+rho)(1+nu) : (1-rho)(1-nu)low) - t (t > 0 ? (1-mu)low : 1+mu).
+ *    c_j is convex in t, so is its positive multiples' maximum, so is F; and F falls everywhere at
+ * a rate of at least the least D: c_j by (1-mu)low or more, times w_j (1-Gl_j) or more, less absD.
+ *    So F(t) < 0 makes t an upper bound of y, and for every t whatsoever
+ *        y <= t + max(0, F(t)) / (least D).
+ *    Newton's steps t + F/|F'| from t = o, where F(o) >= 0, stay left of the root of a convex
+ * falling function and close in on it; where we stop decides how sharp the end is, not whether it
+ * holds. F is evaluated upward: its terms are off by less than 2^-50 of their parts' magnitudes
+ * (c_j is six operations), the sum by 2^-52 (n+2) of theirs. The lower end is the same with v ->
+ * -v.
+ *
+ * Then the normalisation: |result - y| <= div |y| + div_abs, and the model's output rounding, which
+ * is monotone, maps the two real ends to the ends of the accepted set.
+ *
+ * absN = (1+nu) (key_abs sum_j |v_j| + row_abs + [flush] sum over subnormal v_j of most_j |v_j|).
+ */
+#include "oracle/bf16.h"
+#include "oracle/errors.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* Below this least denominator the exact end is worth its cost. */
+#define COMMON_MIN 0.9
+
+/* Newton steps of the exact end; piecewise linear functions need few. */
+#define STEPS_MAX 24
+
+/* Operations in the longest formula here, generously. */
+#define FORMULA 40
+
+static double up(double x)
+{
+    return mla_oracle_up(x, FORMULA);
+}
+
+/* ---- what V meets by underflow ----------------------------------------------------------------*/
+
+/* absN of one column; lost: sum over subnormal v of most_j |v|. */
+static double numerator_abs(const struct mla_oracle_errors *e, double abs_value, double lost)
+{
+    return up((1.0 + e->nu) * (e->key_abs * abs_value + e->row_abs + lost));
+}
+
+/* Adds sum over subnormal v_jl of most_j |v_jl| to every column of lost. */
+static void flushed_values(const struct mla_truth *t, const struct mla_oracle_errors *e,
+                           double *lost)
+{
+    for (int64_t j = 0; j < t->keys_n; j++) {
+        for (int64_t l = 0; l < t->columns_n; l++) {
+            if (mla_oracle_bf16_is_subnormal(t->value[j][l])) {
+                lost[l] += e->most[j] * fabs(mla_oracle_bf16_value(t->value[j][l]));
+            }
+        }
+    }
+    for (int64_t l = 0; l < t->columns_n; l++) {
+        lost[l] = mla_oracle_up(lost[l], 2 * t->keys_n);
+    }
+}
+
+/* ---- A. the common formula --------------------------------------------------------------------*/
+
+/* sums[l] = sum_j spread_j |v_jl - out_l| + spill_j |v_jl|, upper but for |out_l - o_l|. */
+static void common_sums(const struct mla_truth *t, const struct mla_oracle_errors *e, double *sums)
+{
+    for (int64_t j = 0; j < t->keys_n; j++) {
+        const uint16_t *row = t->value[j];
+        const double spread = e->spread[j];
+        const double spill = e->spill[j];
+
+        for (int64_t l = 0; l < t->columns_n; l++) {
+            const double v = mla_oracle_bf16_value(row[l]);
+
+            sums[l] += spread * fabs(v - t->out[l]) + spill * fabs(v);
+        }
+    }
+    for (int64_t l = 0; l < t->columns_n; l++) {
+        sums[l] = mla_oracle_up(sums[l], t->keys_n + 8); /* four operations a term, then the sum */
+    }
+}
+
+/* |result - o| before output rounding. */
+static double common_radius(const struct mla_truth *t, const struct mla_oracle_errors *e, int64_t l,
+                            double sum, double lost)
+{
+    const double size = up(fabs(t->out[l]) + t->out_radius[l]);
+    const double numerator = sum + e->spread_sum * t->out_radius[l] + e->mu * size * e->up_sum +
+                             numerator_abs(e, t->abs_value[l], lost) + size * e->abs_d;
+    const double quotient = up(numerator / e->denominator);
+
+    return up(quotient + e->div * (size + quotient) + e->div_abs);
+}
+
+/* ---- B. the exact end -------------------------------------------------------------------------*/
+
+/* One column, seen from above: v holds the values, or their negatives for the lower end. */
+struct column {
+    const struct mla_oracle_errors *errors;
+    const double *v;
+    int64_t keys_n;
+    double abs_n;
+    double grow;   /* (1+rho)(1+nu), upper */
+    double shrink; /* (1-rho)(1-nu), lower */
+    double widest; /* max |v_j| */
+    double slope;  /* set by excess(): |F'(t)|, for the next step only */
+};
+
+/* F(t), upper. */
+static double excess(struct column *c, double t)
+{
+    const struct mla_oracle_errors *e = c->errors;
+    const double factor = t > 0.0 ? e->mu_low : 1.0 + e->mu;
+    const double shift = t * factor;
+    double sum = 0.0;
+    double magnitude = 0.0;
+    double slope = 0.0;
+
+    for (int64_t j = 0; j < c->keys_n; j++) {
+        const double v = c->v[j] * (c->v[j] > 0.0 ? c->grow : c->shrink);
+        const double gain = v - shift;
+        const double weight = gain > 0.0 ? e->up[j] : e->down[j];
+
+        sum += weight * gain;
+        magnitude += weight * (fabs(v) + fabs(shift));
+        slope += weight * factor;
+    }
+    const double rounding = up(magnitude * ((double)c->keys_n + 16.0) * 0x1p-52);
+    const double absolute = up(c->abs_n + fabs(t) * e->abs_d);
+
+    c->slope = slope - (t > 0.0 ? e->abs_d : -e->abs_d);
+    /* Two additions more: of magnitudes already in `rounding` and of `absolute`. */
+    return sum + rounding + up(absolute) + 0x1p-52 * absolute;
+}
+
+/*
+ * A point between t and end with F <= 0, or end. Where weights are so uncertain that the least D is
+ * 10^-15 or less, F's rounding over it is no use; a point just right of the root shows itself by
+ * its sign instead.
+ */
+static double step_beyond(struct column *c, double t, double end)
+{
+    for (double step = fmax(0x1p-48 * fmax(fabs(t), c->widest), 0x1p-200); t + step < end;
+         step *= 4.0) {
+        if (excess(c, t + step) <= 0.0) {
+            return t + step;
+        }
+    }
+    return end + 0x1p-52 * fabs(end);
+}
+
+/* An upper bound of y for the column, from t = start. */
+static double upper_end(struct column *c, double start)
+{
+    double t = start;
+    double f = excess(c, t);
+
+    for (int step = 0; step < STEPS_MAX && f > 0.0; step++) {
+        const double next = t + f / fmax(c->slope, c->errors->denominator);
+        const double moved = next - t;
+
+        if (!(moved > 0x1p-30 * (next - start)) || !(moved > 0x1p-50 * fabs(next))) {
+            break;
+        }
+        t = next;
+        f = excess(c, t);
+    }
+    const double end = t + up(fmax(0.0, f) / c->errors->denominator);
+
+    return step_beyond(c, t, end);
+}
+
+/* Ends of the result before output rounding, from the ends of y: normalisation added. */
+static double normalised_end(const struct mla_oracle_errors *e, double y)
+{
+    const double end = y + up(e->div * fabs(y) + e->div_abs);
+
+    return end + 0x1p-52 * fabs(end);
+}
+
+/* Both ends of one column, by B. values: room for keys_n doubles. */
+static void exact_ends(const struct mla_truth *t, const struct mla_oracle_errors *e, int64_t l,
+                       double lost, double *values, double *low, double *high)
+{
+    struct column c = {.errors = e, .v = values, .keys_n = t->keys_n};
+
+    c.abs_n = numerator_abs(e, t->abs_value[l], lost);
+    c.grow = up((1.0 + e->rho) * (1.0 + e->nu));
+    c.shrink = mla_oracle_down((1.0 - e->rho) * e->nu_low, FORMULA);
+    for (int64_t j = 0; j < t->keys_n; j++) {
+        values[j] = mla_oracle_bf16_value(t->value[j][l]);
+        c.widest = fmax(c.widest, fabs(values[j]));
+    }
+    *high = normalised_end(e, upper_end(&c, t->out[l]));
+    for (int64_t j = 0; j < t->keys_n; j++) {
+        values[j] = -values[j];
+    }
+    *low = -normalised_end(e, upper_end(&c, -t->out[l]));
+}
+
+/* ---- the accepted set -------------------------------------------------------------------------*/
+
+static uint16_t rounded(const struct mla_model *model, double x)
+{
+    return model->out_round == MLA_OUT_TRUNCATE ? mla_oracle_bf16_truncate(x)
+                                                : mla_oracle_bf16_nearest(x);
+}
+
+/* One element from the ends of the result before output rounding, low <= o <= high. */
+static struct mla_bound element(const struct mla_model *model, double o, double low, double high)
+{
+    struct mla_bound bound = {.o = o};
+
+    bound.lo = (float)mla_oracle_bf16_value(rounded(model, low));
+    bound.hi = (float)mla_oracle_bf16_value(rounded(model, high));
+    bound.nearest = mla_oracle_bf16_nearest(o);
+    bound.radius = up(fmax(high - o, o - low));
+    return bound;
+}
+
+static int32_t state_of(const struct mla_truth *truth)
+{
+    switch (truth->state) {
+    case MLA_ROW_OK:
+        return MLA_BOUND_OK;
+    case MLA_ROW_EMPTY:
+        return MLA_BOUND_EMPTY;
+    case MLA_ROW_NONFINITE:
+        return MLA_BOUND_NONFINITE;
+    default:
+        return MLA_BOUND_RANGE;
+    }
+}
+
+static void all_common(const struct mla_truth *t, const struct mla_model *model,
+                       const struct mla_oracle_errors *e, double *sums, const double *lost,
+                       struct mla_bound *bounds)
+{
+    common_sums(t, e, sums);
+    for (int64_t l = 0; l < t->columns_n; l++) {
+        /* |out - o| <= out_radius is part of the distance from `out`. */
+        const double radius = up(common_radius(t, e, l, sums[l], lost[l]) + t->out_radius[l]);
+        const double o = t->out[l];
+
+        bounds[l] =
+            element(model, o, nextafter(o - radius, -INFINITY), nextafter(o + radius, INFINITY));
+    }
+}
+
+static void all_exact(const struct mla_truth *t, const struct mla_model *model,
+                      const struct mla_oracle_errors *e, double *values, const double *lost,
+                      struct mla_bound *bounds)
+{
+    for (int64_t l = 0; l < t->columns_n; l++) {
+        double low;
+        double high;
+
+        exact_ends(t, e, l, lost[l], values, &low, &high);
+        bounds[l] = element(model, t->out[l], fmin(low, t->out[l]), fmax(high, t->out[l]));
+    }
+}
+
+int32_t mla_bound_row(const struct mla_truth *truth, const struct mla_model *model,
+                      struct mla_bound *bounds)
+{
+    struct mla_oracle_errors errors = {0};
+    int32_t state = state_of(truth);
+    double *lost = NULL;
+    double *work = NULL;
+
+    if (state != MLA_BOUND_OK) {
+        return state;
+    }
+    if (mla_bound_model_error(model, truth->shard_blocks >= 0) != NULL) {
+        return MLA_BOUND_MODEL;
+    }
+    const int64_t work_n = truth->columns_n > truth->keys_n ? truth->columns_n : truth->keys_n;
+
+    lost = calloc((size_t)truth->columns_n, sizeof *lost);
+    work = calloc((size_t)work_n, sizeof *work);
+    state = MLA_ERR_NOMEM;
+    if (lost == NULL || work == NULL || mla_oracle_errors_make(truth, model, &errors) != MLA_OK) {
+        goto done;
+    }
+    state = errors.state;
+    if (state != MLA_BOUND_OK) {
+        goto done;
+    }
+    if (model->flush && truth->has_subnormal_value) {
+        flushed_values(truth, &errors, lost);
+    }
+    if (errors.denominator >= COMMON_MIN) {
+        all_common(truth, model, &errors, work, lost, bounds);
+    } else {
+        all_exact(truth, model, &errors, work, lost, bounds);
+    }
+done:
+    mla_oracle_errors_free(&errors);
+    free(work);
+    free(lost);
+    return state;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bound_stats.c - the set of (maximum, sum) pairs a declared arithmetic may report for a row.
+ *
+ * In the notation of errors.c the computed sum is l = c D with c = exp(M - shift) Z exactly, so
+ * shift + ln l = M + ln Z + ln D and
+ *     least D = (1-mu)low sum_j w_j (1-Gl_j) - abs_d <= D <= (1+mu) sum_j w_j (1+G_j) + abs_d
+ * bounds |shift + ln l - LSE| by the larger of -ln(least D), ln(greatest D). Here an error common
+ * to all keys does not cancel.
+ *
+ * The reported maximum. The row's last shift is, with g and M_a as in errors.c:
+ *   difference  sigma m^ exactly: it lies in [M - max_below, M + max_above];
+ *   scaled      a kept rounding of it: off by g M_a more; that very number is the frame of the sum;
+ *   mixed       rounded anew at each use: off by g M_a more, and not the frame: the log-sum-exp is
+ * too. A report that is the shift scaled anew (MLA_STATS_ROUNDED) is off by g M_a + arg_abs in
+ * addition, and so is the log-sum-exp. Another reference point may be as low as it likes.
+ *
+ * max + ln(sum) of a report is formed in MPFR with 192 bits: both are binary32, so its error is
+ * below 2^-190 (|max| + |ln sum|), and that of the definition's below n 2^-180 (1 + |LSE|); "tiny"
+ * holds both and the rounding of the definition's values to double many times over.
+ */
+#include "oracle/errors.h"
+
+#include <float.h>
+#include <math.h>
+
+static double up(double x)
+{
+    return mla_oracle_up(x, 40);
+}
+
+/* The set, and M_a-sized errors, from errors of state MLA_BOUND_OK. */
+static struct mla_bound_stats stats_of(const struct mla_truth *t, const struct mla_model *model,
+                                       const struct mla_oracle_errors *e)
+{
+    const double size = up(fabs(t->max) + fmax(e->max_above, e->max_below)); /* M_a */
+    const double again = up(e->arg_u * size + e->arg_abs);
+    const double tiny = 0x1p-50 * fabs(t->max) + DBL_MIN;
+    const double greatest = up((1.0 + e->mu) * e->up_sum + e->abs_d);
+    double shift = model->arg_form == MLA_ARG_DIFFERENCE ? 0.0 : again;
+    double frame = model->arg_form == MLA_ARG_MIXED ? again : 0.0;
+    struct mla_bound_stats stats = {.lse = t->log_sum_exp};
+
+    if (model->stats_max != MLA_STATS_SHIFT) {
+        /* A scaled or mixed shift may be larger than M_a by g: the second rounding sees that. */
+        shift += again * (1.0 + e->arg_u);
+        frame += again * (1.0 + e->arg_u);
+    }
+    stats.max_hi = nextafter(t->max + up(e->max_above + shift + tiny), INFINITY);
+    stats.max_lo = nextafter(t->max - up(e->max_below + shift + tiny), -INFINITY);
+    if (model->stats_max == MLA_STATS_OTHER) {
+        stats.max_lo = -INFINITY;
+    }
+    stats.lse_radius = up(fmax(-log(e->denominator), log(greatest))) + up(frame) +
+                       0x1p-50 * (1.0 + fabs(t->log_sum_exp)) + tiny;
+    return stats;
+}
+
+int32_t mla_bound_stats(const struct mla_truth *truth, const struct mla_model *model,
+                        struct mla_bound_stats *stats)
+{
+    struct mla_oracle_errors errors = {0};
+    int32_t state = MLA_BOUND_OK;
+
+    switch (truth->state) {
+    case MLA_ROW_OK:
+        break;
+    case MLA_ROW_EMPTY:
+        return MLA_BOUND_EMPTY;
+    case MLA_ROW_NONFINITE:
+        return MLA_BOUND_NONFINITE;
+    default:
+        return MLA_BOUND_RANGE;
+    }
+    if (mla_bound_model_error(model, truth->shard_blocks >= 0) != NULL) {
+        return MLA_BOUND_MODEL;
+    }
+    state = MLA_ERR_NOMEM;
+    if (mla_oracle_errors_make(truth, model, &errors) == MLA_OK) {
+        state = errors.state;
+    }
+    if (state == MLA_BOUND_OK) {
+        *stats = stats_of(truth, model, &errors);
+    }
+    mla_oracle_errors_free(&errors);
+    return state;
+}
+
+/* |max + ln(sum) - LSE|, upper; max finite, sum > 0 and finite. */
+static double lse_distance(const struct mla_truth *truth, float max, float sum)
+{
+    const struct mla_oracle_mpfr_state state = mla_oracle_mpfr_enter();
+    mpfr_t t;
+    double distance;
+
+    mpfr_init2(t, 192);
+    mpfr_set_flt(t, sum, MPFR_RNDN);
+    mpfr_log(t, t, MPFR_RNDN);
+    mpfr_add_d(t, t, (double)max, MPFR_RNDN);
+    mpfr_sub(t, t, truth->exact_lse, MPFR_RNDN);
+    distance = fabs(mpfr_get_d(t, MPFR_RNDA));
+    mpfr_clear(t);
+    mla_oracle_mpfr_leave(&state);
+    return distance;
+}
+
+/* distance over radius: 0 when exact, +inf when the radius is 0 and the distance is not. */
+static double ratio_of(double distance, double radius)
+{
+    if (distance == 0.0) {
+        return 0.0;
+    }
+    return radius > 0.0 ? distance / radius : INFINITY;
+}
+
+bool mla_bound_stats_accepts(const struct mla_truth *truth, const struct mla_model *model,
+                             float max, float sum, double *ratio)
+{
+    struct mla_bound_stats stats;
+    const int32_t state = mla_bound_stats(truth, model, &stats);
+
+    *ratio = INFINITY;
+    if (state == MLA_BOUND_EMPTY) {
+        const bool is_empty = isinf(max) && max < 0.0f && sum == 0.0f && !signbit(sum);
+
+        *ratio = is_empty ? 0.0 : INFINITY;
+        return is_empty;
+    }
+    if (state != MLA_BOUND_OK || !isfinite(max) || !isfinite(sum) || !(sum > 0.0f)) {
+        return false;
+    }
+    const double lse = lse_distance(truth, max, sum);
+    const double above = fmax(0.0, (double)max - truth->max);
+    const double below = fmax(0.0, truth->max - (double)max);
+
+    *ratio =
+        fmax(ratio_of(lse, stats.lse_radius), fmax(ratio_of(above, stats.max_hi - truth->max),
+                                                   ratio_of(below, truth->max - stats.max_lo)));
+    return (double)max >= stats.max_lo && (double)max <= stats.max_hi && lse <= stats.lse_radius;
+}

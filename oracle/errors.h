@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * errors.h - what a declared arithmetic can do to the weights and sums of one row.
+ *
+ * From a truth and a model: intervals for every key's computed weight, factors for the sums,
+ * absolute terms for underflow. The interval of an output element (bound.c) and of the statistics
+ * (bound_stats.c) are formed from these. Derivation: errors.c.
+ */
+#ifndef MLA_ORACLE_ERRORS_H
+#define MLA_ORACLE_ERRORS_H
+
+#include "oracle/truth.h"
+
+/*
+ * All numbers are upper bounds unless they are called lower. In the notation of errors.c:
+ *     computed numerator    c * ( sum_j w_j t_j (1+rho_j)(1+nu_jl) v_jl + aN_l )
+ *     computed denominator  c * ( sum_j w_j t_j (1+mu_j) + aD )
+ * with one c > 0 for the row, and 1-Gl_j <= t_j <= 1+G_j.
+ */
+struct mla_oracle_errors {
+    int32_t state; /* enum mla_bound_state; what follows is set for MLA_BOUND_OK only */
+
+    /* Per key. */
+    double *up;     /* w_j (1 + G_j) */
+    double *down;   /* w_j (1 - Gl_j), lower */
+    double *spread; /* w_j G_j */
+    double *spill;  /* w_j (1 + H_j) ( r + nu (1 + p_u) ): what |v_jl| itself is multiplied by */
+    double *most;   /* w_j (1 + H_j) (1 + p_u): the weight as it meets V */
+
+    double f;           /* absolute error of an underflow: 2^-149, flushing 2^-126 */
+    double rho;         /* |rho_j| <= rho: rounding of p that the denominator does not see */
+    double mu;          /* |mu_j| <= mu */
+    double mu_low;      /* 1 + mu_j >= mu_low, lower */
+    double nu;          /* |nu_jl| <= nu */
+    double nu_low;      /* 1 + nu_jl >= nu_low, lower */
+    double key_abs;     /* |aN_l| <= (1+nu) (key_abs sum_j |v_jl| + row_abs + flushed V) */
+    double row_abs;     /* */
+    double abs_d;       /* |aD| <= abs_d */
+    double up_sum;      /* sum_j up_j */
+    double spread_sum;  /* sum_j spread_j */
+    double denominator; /* (1 - mu) sum_j down_j - abs_d: the least denominator / c, lower */
+    double growth;      /* no computed p, times its later rescale factors, exceeds this */
+    double div;         /* relative error of the normalisation */
+    double div_abs;     /* absolute error of the normalisation and the stored result */
+
+    double max_above; /* scaled maximum of the computed scores <= M + max_above */
+    double max_below; /* and >= M - max_below */
+    double arg_u;     /* relative error of one product or difference in the argument */
+    double arg_abs;   /* absolute error of the argument by underflow */
+};
+
+/* Fill errors; arrays are released by mla_oracle_errors_free, whatever the result.
+ * MLA_OK or MLA_ERR_NOMEM. */
+int32_t mla_oracle_errors_make(const struct mla_truth *truth, const struct mla_model *model,
+                               struct mla_oracle_errors *errors);
+void mla_oracle_errors_free(struct mla_oracle_errors *errors);
+
+/* constant + per_width*width + per_key*keys + per_block*blocks for this row; NaN when a shard-wise
+ * count is asked of the sparse operation. */
+double mla_oracle_depth(const struct mla_depth *depth, const struct mla_truth *truth);
+
+/* (1+u)^k - 1, upper. k >= 0, 0 <= u < 1; may be +inf. */
+double mla_oracle_compound(double u, double k);
+
+#endif

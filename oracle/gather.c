@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gather.c - from a call and a row to that row's truth.
+ *
+ * Collects the query row and the rows of all visible keys as pointers into the caller's tensors and
+ * hands them to the definition. No arithmetic happens here.
+ */
+#include "oracle/truth.h"
+#include "oracle/visible.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Pointers for n keys, both parts; NULL and false when memory is short. n may be 0. */
+static bool allocate_keys(struct mla_oracle_input *input, int64_t n)
+{
+    const size_t slots = n > 0 ? (size_t)n : 1;
+
+    input->keys_n = n;
+    input->keys[0] = calloc(slots, sizeof *input->keys[0]);
+    input->keys[1] = calloc(slots, sizeof *input->keys[1]);
+    return input->keys[0] != NULL && input->keys[1] != NULL;
+}
+
+static int32_t evaluate(const struct mla_oracle_input *input, struct mla_truth **truth)
+{
+    struct mla_truth *made = calloc(1, sizeof *made);
+
+    if (made == NULL) {
+        return MLA_ERR_NOMEM;
+    }
+    const int32_t status = mla_oracle_define(input, made);
+
+    if (status != MLA_OK) {
+        mla_truth_free(made);
+        return status;
+    }
+    *truth = made;
+    return MLA_OK;
+}
+
+static float ring_scale(const struct mla_ring_args *a)
+{
+    return a->has_scale ? a->scale : (float)(1.0 / sqrt((double)a->head_dim));
+}
+
+int32_t mla_truth_ring(const struct mla_ring_args *a, struct mla_row row, struct mla_truth **truth)
+{
+    struct mla_oracle_input input = {
+        .part_n = {a->head_dim, 0}, .columns_n = a->head_dim_v, .scale = ring_scale(a)};
+    struct mla_oracle_visible visible;
+    int32_t status;
+
+    *truth = NULL;
+    if (row.rank < 0 || row.rank >= a->ring_size || row.batch < 0 || row.batch >= a->batch ||
+        row.head < 0 || row.head >= a->heads || row.row < 0 || row.row >= a->q_rows) {
+        return MLA_ERR_PARAM;
+    }
+    status = mla_oracle_visible_ring(a, row.rank, row.row, &visible);
+    if (status != MLA_OK) {
+        return status;
+    }
+    if (!allocate_keys(&input, visible.keys_n)) {
+        status = MLA_ERR_NOMEM;
+        goto done;
+    }
+    const int64_t cache = a->has_slot ? a->kv_cache_batch_idx : row.batch;
+
+    for (int64_t j = 0; j < visible.keys_n; j++) {
+        const struct mla_oracle_key key = visible.keys[j];
+
+        input.keys[0][j] = a->kv[key.source] + (cache * a->kv_rows + key.row) * a->head_dim;
+    }
+    for (int64_t s = 0; s < a->ring_size; s++) {
+        input.shard_blocks +=
+            visible.shard_n[s] / a->k_chunk_size + (visible.shard_n[s] % a->k_chunk_size != 0);
+    }
+    input.is_pad = visible.is_pad;
+    input.query[0] =
+        a->q[row.rank] + ((row.batch * a->heads + row.head) * a->q_rows + row.row) * a->head_dim;
+    status = evaluate(&input, truth);
+done:
+    free(input.keys[1]);
+    free(input.keys[0]);
+    mla_oracle_visible_free(&visible);
+    return status;
+}
+
+int32_t mla_truth_sparse(const struct mla_sparse_args *a, struct mla_row row,
+                         struct mla_truth **truth)
+{
+    struct mla_oracle_input input = {.part_n = {a->latent, a->rope},
+                                     .columns_n = a->latent,
+                                     .shard_blocks = -1,
+                                     .scale = a->softmax_scale};
+    struct mla_oracle_visible visible;
+    int32_t status;
+
+    *truth = NULL;
+    if (row.rank != 0 || row.batch != 0 || row.head < 0 || row.head >= a->heads || row.row < 0 ||
+        row.row >= a->queries) {
+        return MLA_ERR_PARAM;
+    }
+    status = mla_oracle_visible_sparse(a, row.row, &visible);
+    if (status != MLA_OK) {
+        return status;
+    }
+    if (!allocate_keys(&input, visible.keys_n)) {
+        status = MLA_ERR_NOMEM;
+        goto done;
+    }
+    for (int64_t j = 0; j < visible.keys_n; j++) {
+        input.keys[0][j] = a->c_kv + visible.keys[j].row * a->latent;
+        input.keys[1][j] = a->k_pe + visible.keys[j].row * a->rope;
+    }
+    input.query[0] = a->q_lift + (row.row * a->heads + row.head) * a->latent;
+    input.query[1] = a->q_pe + (row.row * a->heads + row.head) * a->rope;
+    status = evaluate(&input, truth);
+done:
+    free(input.keys[1]);
+    free(input.keys[0]);
+    mla_oracle_visible_free(&visible);
+    return status;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * oracle.h - the truth about one output row, and the set of results a declared arithmetic may give.
+ *
+ * The oracle knows the two operations only through their definition (impl/mla.h has the formulas
+ * and the one position rule). It takes the types from impl and shares no code, arithmetic or
+ * position map with it. Three questions are answered here:
+ *
+ *   mla_refuse_ring / _sparse   must this call be refused, with which status, naming what?
+ *   mla_truth_ring / _sparse    what does the definition say about one (head, query row), in MPFR?
+ *   mla_bound_row / _stats      which outputs may a kernel with this arithmetic model produce?
+ */
+#ifndef MLA_ORACLE_ORACLE_H
+#define MLA_ORACLE_ORACLE_H
+
+#include "impl/mla.h"
+#include "impl/mla_kernel.h"
+
+/* ---- refusals ---------------------------------------------------------------------------------*/
+
+/*
+ * What a call must be answered with. status MLA_OK: it must be accepted. Otherwise the message of a
+ * conforming kernel contains `field` (the ABI name of the first violated rule's parameter; for a
+ * per-rank pointer "kv[3]") as a whole word and `value` (decimal; "0" for a null pointer).
+ */
+struct mla_refusal {
+    int32_t status;
+    char field[32];
+    char value[32];
+};
+
+/*
+ * The refusal tables of the two operations, first true row first. Only what the tables need is
+ * read: per-rank pointers when 1 <= ring_size <= 32, top-k indices when every earlier row holds.
+ * Never fails; reads no tensor but the indices. Thread-safe.
+ */
+struct mla_refusal mla_refuse_ring(const struct mla_ring_args *args);
+struct mla_refusal mla_refuse_sparse(const struct mla_sparse_args *args);
+
+/* ---- truth ------------------------------------------------------------------------------------*/
+
+/* One output row: ring out[rank][batch, head, row, :]; sparse out[row, head, :] (rank, batch 0). */
+struct mla_row {
+    int64_t rank;
+    int64_t batch;
+    int64_t head;
+    int64_t row;
+};
+
+enum mla_row_state {
+    MLA_ROW_OK = 0,        /* the definition gives a value and a bound can be formed */
+    MLA_ROW_EMPTY = 1,     /* pad row, or no keys: +0, max -inf, sum +0 by convention */
+    MLA_ROW_NONFINITE = 2, /* NaN or Inf takes part: unspecified */
+    MLA_ROW_RANGE = 3      /* a sum may exceed FLT_MAX/2: unspecified */
+};
+
+/* Everything the definition says about one row. Opaque: it holds MPFR numbers. */
+struct mla_truth;
+
+/* The part of it that anyone may read. */
+struct mla_truth_info {
+    int32_t state;      /* enum mla_row_state */
+    int64_t keys_n;     /* keys the row sees, copies counted */
+    int64_t width;      /* columns of a key: ring head_dim, sparse latent + rope */
+    int64_t columns_n;  /* output columns: ring head_dim_v, sparse latent (in natural order) */
+    double max;         /* M = max_j scale*s_j, nearest double */
+    double log_sum_exp; /* M + ln Z, nearest double */
+};
+
+/*
+ * Evaluate the definition for one row of a call that must be accepted, in plain MPFR: exact scores,
+ * exponentials and sums at a precision that keeps every radius far below any bound.
+ *
+ * visible keys   those of the one position rule (ring), the listed multiset or dense range (sparse)
+ * non-finite     state MLA_ROW_NONFINITE, no values
+ * errors         MLA_OK with *truth set, or MLA_ERR_NOMEM / MLA_ERR_PARAM (a row outside the call)
+ *                with *truth NULL
+ * threads        safe; MPFR state is per thread, mla_oracle_thread_done() frees a thread's caches
+ *
+ * The tensors must outlive the truth (V is read again by the bound).
+ */
+int32_t mla_truth_ring(const struct mla_ring_args *args, struct mla_row row,
+                       struct mla_truth **truth);
+int32_t mla_truth_sparse(const struct mla_sparse_args *args, struct mla_row row,
+                         struct mla_truth **truth);
+struct mla_truth_info mla_truth_info(const struct mla_truth *truth);
+void mla_truth_free(struct mla_truth *truth);
+void mla_oracle_thread_done(void);
+
+/* ---- bound ------------------------------------------------------------------------------------*/
+
+enum mla_bound_state {
+    MLA_BOUND_OK = 0,
+    MLA_BOUND_EMPTY = 1,     /* row without keys: bits exactly +0 */
+    MLA_BOUND_NONFINITE = 2, /* not judged, with the reason */
+    MLA_BOUND_RANGE = 3,
+    MLA_BOUND_MODEL = 4 /* the declared error is so large that no interval exists (mu >= 1) */
+};
+
+/* The accepted set of one output element (natural column order). */
+struct mla_bound {
+    float lo, hi; /* accept y iff lo <= y <= hi; both are bf16 values, -inf and +inf possible */
+    uint16_t
+        nearest;   /* bf16 nearest to o (not decided by Ziv's loop: ties are as o's double says) */
+    double o;      /* the definition's value, nearest double */
+    double radius; /* B: half width of the interval before output rounding, >= 0 */
+};
+
+/* The accepted statistics of one row. */
+struct mla_bound_stats {
+    double max_lo, max_hi; /* accept max iff max_lo <= max <= max_hi */
+    double lse;            /* the definition's M + ln Z, nearest double */
+    double lse_radius;     /* accept iff |max + ln(sum) - lse| <= lse_radius, evaluated in MPFR */
+};
+
+/*
+ * The tier-1 set for every column of a row: a conforming kernel never leaves it. bounds holds
+ * info.columns_n entries. Returns enum mla_bound_state; entries are written only for MLA_BOUND_OK.
+ * Everything in B is rounded upward. Derivation: oracle/bound.c. Thread-safe.
+ */
+int32_t mla_bound_row(const struct mla_truth *truth, const struct mla_model *model,
+                      struct mla_bound *bounds);
+
+/*
+ * Error of an output value against a bound: the distance from o to the nearest real number that the
+ * model's output rounding maps to y, and that distance over B. y is accepted iff ratio <= 1 (up to
+ * the rounding of the ratio itself; lo and hi decide). NaN gives +inf for both; Inf too where the
+ * bound is finite.
+ */
+struct mla_bound_error {
+    double distance;
+    double ratio;
+};
+struct mla_bound_error mla_bound_error(const struct mla_bound *bound, const struct mla_model *model,
+                                       uint16_t y);
+
+/*
+ * The tier-1 set for the row's statistics, and whether (max, sum) lies in it; NaN never does. For
+ * MLA_BOUND_EMPTY the only accepted pair is -inf and +0 (sign included). *ratio is the larger of
+ * the two errors over its radius (0 when exact, +inf when not a number). Returns enum
+ * mla_bound_state.
+ */
+int32_t mla_bound_stats(const struct mla_truth *truth, const struct mla_model *model,
+                        struct mla_bound_stats *stats);
+bool mla_bound_stats_accepts(const struct mla_truth *truth, const struct mla_model *model,
+                             float max, float sum, double *ratio);
+
+/* Is the model well formed (finite, within range, enums known)? NULL, or what is wrong. */
+const char *mla_bound_model_error(const struct mla_model *model, bool is_ring);
+
+/* "MPFR 4.2.0 (header 4.2.0), GMP 6.2.1" into text; false when header and library disagree. */
+bool mla_oracle_versions(char *text, size_t text_bytes);
+
+#endif
