@@ -1,0 +1,217 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- schema.sql - version 1 of the results database (SQLite >= 3.38).
+--
+-- Built into the store and run once on an empty file. A released version never changes: a later one is
+-- a further step in store_migrate.c. Comments inside a statement are kept by SQLite, so `.schema` in the
+-- sqlite3 shell shows them. Times are ISO 8601 UTC texts, durations seconds. A figure that is not finite
+-- is kept as the text 'inf', '-inf' or 'nan' (columns of type ANY): SQLite has no NaN, and texts sort
+-- above all numbers, so that "nan" and "inf" are the worst ratios without any special case.
+
+CREATE TABLE build (
+    -- What was built; figures without it are not evidence. One row a distinct build.
+    id         INTEGER PRIMARY KEY,
+    git_commit TEXT NOT NULL,                               -- hash, or "unknown"
+    dirty      INTEGER NOT NULL CHECK (dirty IN (0, 1)),    -- 1: work tree differed from the commit
+    compiler   TEXT NOT NULL,                               -- name and version
+    flags      TEXT NOT NULL,                               -- compiler flags
+    sanitizer  TEXT NOT NULL,                               -- "" for none
+    isa        TEXT NOT NULL,                               -- what kernels may use on this CPU
+    UNIQUE (git_commit, dirty, compiler, flags, sanitizer, isa)
+) STRICT;
+
+CREATE TABLE run (
+    -- One call of a command that judges.
+    id       INTEGER PRIMARY KEY AUTOINCREMENT,             -- never reused
+    build    INTEGER NOT NULL REFERENCES build (id),
+    command  TEXT NOT NULL,                                 -- verb with its arguments
+    host_cpu TEXT NOT NULL,                                 -- model name
+    kernels  TEXT NOT NULL,                                 -- comma separated
+    seed     INTEGER,
+    started  TEXT NOT NULL,                                 -- time
+    ended    TEXT                                           -- time; NULL: running, or died
+) STRICT;
+
+CREATE TABLE testcase (
+    -- A case by content. Shape columns: NULL where the case does not have the field.
+    num                INTEGER PRIMARY KEY,                 -- local to this file; id is the name
+    id                 TEXT NOT NULL UNIQUE                 -- SHA-256 of line, 64 lower-case hex
+                       CHECK (length(id) = 64 AND id NOT GLOB '*[^0-9a-f]*'),
+    line               TEXT NOT NULL CHECK (line <> ''),    -- canonical case line, replayable
+    op                 TEXT NOT NULL CHECK (op IN ('ring', 'sparse')),
+    family             TEXT NOT NULL,                       -- family of data
+    region             TEXT NOT NULL,                       -- score region, "" for none
+    heads              INTEGER,
+    threads            INTEGER,
+    ring_size          INTEGER,                             -- ring: ranks
+    batch              INTEGER,
+    q_rows             INTEGER,                             -- ring: query rows a rank
+    kv_rows            INTEGER,                             -- ring: key rows a rank
+    head_dim           INTEGER,                             -- ring: elements of a key
+    head_dim_v         INTEGER,                             -- ring: elements of a value
+    logical_n          INTEGER,                             -- ring: valid length of the sequence
+    kv_actual_isl      INTEGER,                             -- ring: length already cached
+    kv_cache_batch_idx INTEGER,                             -- ring: cache slot
+    is_balanced        INTEGER,                             -- ring: 0 or 1
+    topology           INTEGER,                             -- ring: code of the interface
+    num_links          INTEGER,                             -- ring: links between neighbours
+    q_chunk_size       INTEGER,                             -- ring: rows
+    k_chunk_size       INTEGER,                             -- ring: rows
+    queries            INTEGER,                             -- sparse: query rows
+    keys               INTEGER,                             -- sparse: cache rows
+    rope               INTEGER,                             -- sparse: rotary width, elements
+    topk               INTEGER,                             -- sparse: indices a row
+    topk_tiled         INTEGER,                             -- sparse: 0 or 1
+    dense              INTEGER,                             -- sparse: 0 or 1
+    q_pos_offset       INTEGER,                             -- sparse: position of the first query
+    out_order          INTEGER,                             -- sparse: code of the interface
+    cores              INTEGER                              -- sparse: cores the work is cut for
+) STRICT;
+
+CREATE TABLE verdict (
+    -- One kernel on one case in one run; a further row for each relation that was judged.
+    id             INTEGER PRIMARY KEY,
+    run            INTEGER NOT NULL REFERENCES run (id),
+    testcase       INTEGER NOT NULL REFERENCES testcase (num),
+    kernel         TEXT NOT NULL CHECK (kernel <> ''),
+    verdict        TEXT NOT NULL CHECK (verdict IN ('pass', 'fail-certain', 'fail-improbable',
+                   'unjudged', 'unsupported', 'refused', 'crash', 'timeout')),
+    relation       TEXT NOT NULL,                           -- "" for the plain verdict
+    reason         TEXT,                                    -- why unjudged, what failed; one line
+    max_ratio      ANY CHECK (typeof(max_ratio) IN ('null', 'real')
+                   OR max_ratio IN ('inf', 'nan')),         -- worst error / allowed bound, unit 1
+    elements_n     INTEGER CHECK (elements_n >= 0),         -- elements judged
+    element        TEXT,                                    -- worst one, out[d=..,..]
+    got            TEXT,                                    -- its value, %a
+    lo             TEXT,                                    -- least allowed value, %a
+    hi             TEXT,                                    -- greatest allowed value, %a
+    kernel_seconds ANY,                                     -- time in the kernel, seconds
+    oracle_seconds ANY                                      -- time in the oracle, seconds
+) STRICT;
+CREATE INDEX verdict_by_run ON verdict (run, testcase, kernel);
+CREATE INDEX verdict_by_case ON verdict (testcase, kernel);
+
+CREATE TABLE metric (
+    -- Statistics of a verdict in long form: a new one needs no new column.
+    verdict INTEGER NOT NULL REFERENCES verdict (id) ON DELETE CASCADE,
+    name    TEXT NOT NULL CHECK (name <> ''),               -- its unit is part of the name: max_ulp
+    value   ANY NOT NULL CHECK (typeof(value) = 'real' OR value IN ('inf', '-inf', 'nan')),
+    PRIMARY KEY (verdict, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tally (
+    -- Cases counted without a row each (fuzzing). Such a case has no row in verdict.
+    run       INTEGER NOT NULL REFERENCES run (id),
+    op        TEXT NOT NULL CHECK (op IN ('ring', 'sparse')),
+    kernel    TEXT NOT NULL CHECK (kernel <> ''),
+    family    TEXT NOT NULL,
+    verdict   TEXT NOT NULL CHECK (verdict IN ('pass', 'fail-certain', 'fail-improbable',
+              'unjudged', 'unsupported', 'refused', 'crash', 'timeout')),
+    n         INTEGER NOT NULL CHECK (n >= 0),              -- cases
+    max_ratio ANY CHECK (typeof(max_ratio) IN ('null', 'real')
+              OR max_ratio IN ('inf', 'nan')),              -- worst of them, unit 1
+    PRIMARY KEY (run, op, kernel, family, verdict)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE finding (
+    -- A fault, kept over runs. Seen again after `fixed` it is `open` again; `known` stays known.
+    id         INTEGER PRIMARY KEY,
+    testcase   INTEGER NOT NULL REFERENCES testcase (num),
+    kernel     TEXT NOT NULL CHECK (kernel <> ''),
+    verdict    TEXT NOT NULL CHECK (verdict IN ('fail-certain', 'fail-improbable', 'crash',
+               'timeout')),
+    state      TEXT NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'fixed', 'known')),
+    first_seen TEXT NOT NULL,                               -- time
+    first_run  INTEGER NOT NULL REFERENCES run (id),
+    last_seen  TEXT NOT NULL,                               -- time
+    last_run   INTEGER NOT NULL REFERENCES run (id),
+    reason     TEXT,                                        -- of the last time it was given
+    repro      TEXT,                                        -- command line that shows it
+    UNIQUE (testcase, kernel, verdict)
+) STRICT;
+
+CREATE TABLE bisect_step (
+    -- One commit tried in the search for the first bad one, of a case or of a metric.
+    id         INTEGER PRIMARY KEY,
+    testcase   INTEGER REFERENCES testcase (num),
+    metric     TEXT,                                        -- name of the metric, NULL for a case
+    kernel     TEXT NOT NULL CHECK (kernel <> ''),
+    git_commit TEXT NOT NULL,
+    outcome    TEXT NOT NULL CHECK (outcome IN ('good', 'bad', 'skip')),
+    seconds    REAL,                                        -- build and run together
+    output     TEXT,                                        -- last lines of what was printed
+    CHECK (testcase IS NOT NULL OR metric IS NOT NULL)
+) STRICT;
+
+CREATE VIEW outcome AS
+    -- One row a (run, case, kernel): the gravest of its verdicts. Relations that a kernel does not
+    -- promise (unsupported) do not hide a pass; one that is unjudged does. Tallies join as they are.
+    WITH kind (verdict, severity) AS (
+        VALUES ('fail-certain', 8), ('crash', 7), ('timeout', 6), ('fail-improbable', 5),
+               ('refused', 4), ('unjudged', 3), ('pass', 2), ('unsupported', 1)),
+    gravest AS (
+        SELECT v.run, v.testcase, v.kernel, max(k.severity) AS severity,
+               max(v.max_ratio) AS err_over_bound
+        FROM verdict AS v JOIN kind AS k ON k.verdict = v.verdict
+        GROUP BY v.run, v.testcase, v.kernel)
+    SELECT g.run, t.op, g.kernel, t.family, k.verdict, 1 AS cases, g.err_over_bound
+    FROM gravest AS g
+    JOIN kind AS k ON k.severity = g.severity
+    JOIN testcase AS t ON t.num = g.testcase
+    UNION ALL
+    SELECT run, op, kernel, family, verdict, n, max_ratio FROM tally;
+
+CREATE VIEW summary AS
+    -- Cases by what became of them; the counts from passed to crashed add up to cases.
+    SELECT run, op, kernel, family,
+           sum(cases) AS cases,
+           sum(CASE WHEN verdict = 'pass' THEN cases ELSE 0 END) AS passed,
+           sum(CASE WHEN verdict = 'fail-certain' THEN cases ELSE 0 END) AS failed,
+           sum(CASE WHEN verdict = 'fail-improbable' THEN cases ELSE 0 END) AS improbable,
+           sum(CASE WHEN verdict = 'unjudged' THEN cases ELSE 0 END) AS unjudged,
+           sum(CASE WHEN verdict = 'unsupported' THEN cases ELSE 0 END) AS unsupported,
+           sum(CASE WHEN verdict = 'refused' THEN cases ELSE 0 END) AS refused,
+           sum(CASE WHEN verdict IN ('crash', 'timeout') THEN cases ELSE 0 END) AS crashed,
+           max(err_over_bound) AS worst_err_over_bound
+    FROM outcome
+    GROUP BY run, op, kernel, family;
+
+CREATE VIEW runs AS
+    -- failed: every case with one of the four verdicts that make a finding.
+    SELECT r.id AS run, r.started, r.command, r.kernels,
+           b.git_commit || CASE b.dirty WHEN 1 THEN '-dirty' ELSE '' END AS "commit",
+           coalesce(s.cases, 0) AS cases, coalesce(s.failed, 0) AS failed
+    FROM run AS r
+    JOIN build AS b ON b.id = r.build
+    LEFT JOIN (SELECT run, sum(cases) AS cases, sum(failed + improbable + crashed) AS failed
+               FROM summary GROUP BY run) AS s ON s.run = r.id
+    ORDER BY r.id DESC;
+
+CREATE VIEW worst AS
+    -- The worst verdict of each (run, case, kernel) that has a ratio, worst first.
+    SELECT v.run, substr(t.id, 1, 12) AS id, t.op, v.kernel, v.verdict,
+           max(v.max_ratio) AS err_over_bound, v.element, t.line
+    FROM verdict AS v JOIN testcase AS t ON t.num = v.testcase
+    WHERE v.max_ratio IS NOT NULL
+    GROUP BY v.run, v.testcase, v.kernel
+    ORDER BY err_over_bound DESC;
+
+CREATE VIEW trend AS
+    -- Oldest commit first. Sanitizer builds compute on other paths: kept apart.
+    SELECT b.git_commit AS "commit", b.dirty, b.sanitizer, o.kernel, o.op,
+           min(r.started) AS first_run, sum(o.cases) AS cases,
+           sum(CASE WHEN o.verdict IN ('fail-certain', 'fail-improbable', 'crash', 'timeout')
+               THEN o.cases ELSE 0 END) AS failed,
+           max(o.err_over_bound) AS worst_err_over_bound
+    FROM outcome AS o
+    JOIN run AS r ON r.id = o.run
+    JOIN build AS b ON b.id = r.build
+    GROUP BY b.git_commit, b.dirty, b.sanitizer, o.kernel, o.op
+    ORDER BY first_run, b.git_commit, b.dirty, b.sanitizer, o.kernel, o.op;
+
+CREATE VIEW findings AS
+    -- Open ones first, then the last seen.
+    SELECT substr(t.id, 1, 12) AS id, f.kernel, f.verdict, f.state, f.first_seen, f.last_seen,
+           f.reason, f.repro, f.testcase
+    FROM finding AS f JOIN testcase AS t ON t.num = f.testcase
+    ORDER BY f.state <> 'open', f.last_seen DESC, f.id DESC;

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * store.c - open and close, the message, the versions.
+ *
+ * Opening: connect (store_connect.c), migrate (store_migrate.c), then the notes of dead processes
+ * (inflight_recover.c). store_queue.c and store_write.c write, store_view.c and store_find.c read.
+ */
+#include "results/store.h"
+
+#include "results/store_internal.h"
+#include "results/store_migrate.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+int32_t mla_store_fail(struct mla_store *store, int32_t status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(store->message, sizeof store->message, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+int32_t mla_store_usable(struct mla_store *store)
+{
+    if (store == NULL) {
+        return MLA_STORE_ERR_OPEN;
+    }
+    if (getpid() != store->pid) {
+        return mla_store_fail(store, MLA_STORE_ERR_OPEN,
+                              "the store belongs to process %ld, not to its child %ld",
+                              (long)store->pid, (long)getpid());
+    }
+    return MLA_STORE_OK;
+}
+
+void mla_store_now(char text[MLA_STORE_TIME_BYTES])
+{
+    time_t seconds = time(NULL);
+    struct tm utc;
+    memset(&utc, 0, sizeof utc);
+    (void)gmtime_r(&seconds, &utc);
+    (void)strftime(text, MLA_STORE_TIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+const char *mla_store_message(const struct mla_store *store)
+{
+    return store == NULL ? "no store is open" : store->message;
+}
+
+bool mla_store_versions(char *text, size_t text_bytes)
+{
+    if (text != NULL && text_bytes > 0) {
+        (void)snprintf(text, text_bytes, "SQLite %s (header %s)", sqlite3_libversion(),
+                       SQLITE_VERSION);
+    }
+    return sqlite3_libversion_number() == SQLITE_VERSION_NUMBER &&
+           strcmp(sqlite3_sourceid(), SQLITE_SOURCE_ID) == 0;
+}
+
+static int32_t open_steps(struct mla_store *store, const char *path)
+{
+    int32_t status = mla_connect(store, path);
+    if (status == MLA_STORE_OK) {
+        status = mla_migrate(store);
+    }
+    if (status == MLA_STORE_OK) {
+        status = mla_inflight_recover(store);
+    }
+    return status;
+}
+
+static void release(struct mla_store *store)
+{
+    mla_inflight_close(store);
+    mla_queue_clear(&store->queue);
+    free(store->queue.verdicts);
+    free(store->queue.tallies);
+    mla_sql_finalize(store);
+    (void)sqlite3_close(store->db);
+    free(store->path);
+    free(store);
+}
+
+int32_t mla_store_open(const char *path, struct mla_store **store, char *message,
+                       size_t message_bytes)
+{
+    *store = NULL;
+    if (message != NULL && message_bytes > 0) {
+        message[0] = '\0';
+    }
+    struct mla_store *opened = calloc(1, sizeof *opened);
+    if (opened == NULL) {
+        if (message != NULL && message_bytes > 0) {
+            (void)snprintf(message, message_bytes, "no memory to open '%s'",
+                           path == NULL ? "" : path);
+        }
+        return MLA_STORE_ERR_NOMEM;
+    }
+    opened->pid = getpid();
+    opened->note.file = -1;
+    int32_t status = open_steps(opened, path);
+    if (status == MLA_STORE_OK) {
+        *store = opened;
+        return MLA_STORE_OK;
+    }
+    if (message != NULL && message_bytes > 0) {
+        (void)snprintf(message, message_bytes, "%s", opened->message);
+    }
+    release(opened);
+    return status;
+}
+
+int32_t mla_store_close(struct mla_store *store)
+{
+    if (store == NULL) {
+        return MLA_STORE_OK;
+    }
+    if (getpid() != store->pid) {
+        /* In a forked child: closing here would drop the parent's locks. Leave everything. */
+        return MLA_STORE_ERR_OPEN;
+    }
+    int32_t status = mla_store_flush(store);
+    release(store);
+    return status;
+}

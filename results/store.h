@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * store.h - the results database: builds, runs, cases, verdicts, statistics and findings in SQLite.
+ *
+ * The only door to SQLite. Writes are buffered and go in in short transactions, one a batch, so
+ * that several processes can share one file and kill -9 loses at most the open batch and never
+ * corrupts. All functions return MLA_STORE_OK or a negative status and, on error, leave a text in
+ * mla_store_message(). A store belongs to the process that opened it: never use it after fork() in
+ * the child. Not thread-safe.
+ */
+#ifndef MLA_RESULTS_STORE_H
+#define MLA_RESULTS_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MLA_STORE_SCHEMA_VERSION 1
+#define MLA_STORE_NULL           INT64_MIN /* an absent integer: stored as NULL */
+
+enum mla_store_status {
+    MLA_STORE_OK = 0,
+    MLA_STORE_ERR_OPEN = -1,      /* cannot be opened or created, not a database, not writable */
+    MLA_STORE_ERR_SCHEMA = -2,    /* written by a newer mlacheck, or not ours */
+    MLA_STORE_ERR_WRITE = -3,     /* disk full, locked beyond patience, constraint */
+    MLA_STORE_ERR_NOT_FOUND = -4, /* nothing stored under that key */
+    MLA_STORE_ERR_AMBIGUOUS = -5, /* a shortened id fits several cases */
+    MLA_STORE_ERR_NOMEM = -6
+};
+
+struct mla_store;
+
+/*
+ * Open or create the database at path (its folder must exist) in WAL mode with foreign keys on,
+ * migrate an older schema forward, and turn every in-flight note left by a process that died (see
+ * below) into a finding. *store is NULL on error; message says why, naming the path.
+ */
+int32_t mla_store_open(const char *path, struct mla_store **store, char *message,
+                       size_t message_bytes);
+/*
+ * Flush and close; NULL is allowed. The status is the flush's: what it could not write is lost
+ * then, so who wants its message calls mla_store_flush first. In a forked child it only returns an
+ * error.
+ */
+int32_t mla_store_close(struct mla_store *store);
+/*
+ * Write everything buffered. Also happens by itself: every 256 rows or half a second. When it fails
+ * (disk full, locked for 30 s) everything stays queued, here and in the functions that flush by
+ * themselves: do not hand the same row in again, a later flush writes it.
+ */
+int32_t mla_store_flush(struct mla_store *store);
+/* The text of the last error, never NULL. */
+const char *mla_store_message(const struct mla_store *store);
+
+/* What was built: figures without these four are not evidence. */
+struct mla_store_build {
+    const char *commit; /* git hash, or "unknown" */
+    bool dirty;         /* work tree differs from the commit */
+    const char *compiler;
+    const char *flags;
+    const char *sanitizer; /* "" for none */
+    const char *isa;       /* what the kernels may use on this CPU */
+};
+
+struct mla_store_run {
+    const char *command; /* run, fuzz, ... with its arguments */
+    const char *host_cpu;
+    const char *kernels; /* comma separated */
+    int64_t seed;
+};
+
+/* Start a run: later verdicts belong to it. Stored at once. The end time is set by end_run. */
+int32_t mla_store_begin_run(struct mla_store *store, const struct mla_store_build *build,
+                            const struct mla_store_run *run, int64_t *run_id);
+/* Join a run that another process began (fuzz workers). */
+int32_t mla_store_join_run(struct mla_store *store, int64_t run_id);
+/* Flush and store the end time; of several processes in one run the last one's stays. */
+int32_t mla_store_end_run(struct mla_store *store);
+
+/* A case: canonical line, its SHA-256 in hex, and the shape as columns (MLA_STORE_NULL: absent). */
+struct mla_store_case {
+    char id[65];
+    const char *line;
+    const char *op;     /* "ring" or "sparse" */
+    const char *family; /* data family */
+    const char *region; /* score region, "" if none */
+    int64_t heads, threads;
+    int64_t ring_size, batch, q_rows, kv_rows, head_dim, head_dim_v, logical_n, kv_actual_isl,
+        kv_cache_batch_idx, is_balanced, topology, num_links, q_chunk_size, k_chunk_size;
+    int64_t queries, keys, rope, topk, topk_tiled, dense, q_pos_offset, out_order, cores;
+};
+
+/* A named figure of a verdict (long form: any statistic can be added without a migration). */
+struct mla_store_metric {
+    const char *name; /* "max_ulp", "rms_rel", ... */
+    double value;     /* may be +inf or NaN: stored so that both come back */
+};
+
+/* One kernel on one case. Texts may be NULL where they do not apply. */
+struct mla_store_verdict {
+    const struct mla_store_case *testcase;
+    const char *kernel;
+    const char *verdict;  /* pass, fail-certain, fail-improbable, unjudged, unsupported, refused,
+                             crash, timeout */
+    const char *relation; /* relation that failed or was the subject; "" for the plain verdict */
+    const char *reason;   /* why unjudged / what failed, one line */
+    double max_ratio;     /* worst err/B; +inf and NaN are kept; negative: there is none (NULL) */
+    int64_t elements_n;   /* elements judged, or MLA_STORE_NULL */
+    const char *element;  /* worst element, out[d=..,..] */
+    const char *got, *lo, *hi; /* %a texts */
+    double kernel_seconds, oracle_seconds;
+    const struct mla_store_metric *metrics;
+    size_t metrics_n;
+    const char *repro; /* reproduction line, kept with the finding */
+};
+
+/*
+ * Buffer one verdict (everything is copied). fail-certain, fail-improbable, crash and timeout also
+ * create the finding (case, kernel, verdict), or move its last-seen to this run; a finding that was
+ * `fixed` opens again. ERR_WRITE for what the schema does not take (an unknown verdict, a metric
+ * named twice, no run begun): such a verdict is not queued. The first line stored under an id
+ * stays.
+ */
+int32_t mla_store_verdict(struct mla_store *store, const struct mla_store_verdict *verdict);
+
+/*
+ * Count without a row per case (fuzzing): adds n to the tally (run, op, kernel, family, verdict)
+ * and raises its worst max_ratio (negative: none). A case that is counted here should have no row
+ * of its own by mla_store_verdict, or it counts twice.
+ */
+int32_t mla_store_tally(struct mla_store *store, const char *op, const char *kernel,
+                        const char *family, const char *verdict, int64_t n, double max_ratio);
+
+/*
+ * In-flight note: which case a kernel is about to run, in a small mapped file beside the database
+ * ("<db>-inflight-<pid>"), so that a killed process leaves a finding ("crash", reason "process
+ * died while this case ran") for the next open. Costs a memory copy. begin replaces the previous
+ * note; end clears it; close removes the file. Only the process that opened the store calls these,
+ * the note survives its death.
+ */
+int32_t mla_store_inflight_begin(struct mla_store *store, const struct mla_store_case *testcase,
+                                 const char *kernel, const char *repro);
+int32_t mla_store_inflight_end(struct mla_store *store);
+
+/* The line of the one case whose id begins with prefix (>= 4 hex digits); caller frees *line. */
+int32_t mla_store_find_line(struct mla_store *store, const char *prefix, char **line);
+
+/*
+ * Tables a person reads. key: the number of a run as text, the beginning of a case id, or NULL.
+ * NOT_FOUND when there is no such run or case; an empty table is no error. Column names are stable.
+ * A case counts once a run and kernel, by the gravest of its verdicts (fail-certain, crash,
+ * timeout, fail-improbable, refused, unjudged, pass, unsupported); tallies are added.
+ */
+enum mla_store_view {
+    /* newest first; key: that run. run, started, command, kernels, commit ("-dirty" appended),
+       cases, failed (all four verdicts that make a finding) */
+    MLA_VIEW_RUNS = 0,
+    /* of a run, NULL: the latest. op, kernel, family, cases, passed, failed, improbable, unjudged,
+       unsupported, refused, crashed (with timeouts), worst_err_over_bound */
+    MLA_VIEW_SUMMARY,
+    /* the 50 worst of a run, NULL: of all. id (12 digits), op, kernel, verdict, err_over_bound,
+       element, line */
+    MLA_VIEW_WORST,
+    /* open ones first; key: of a case. id (12 digits), kernel, verdict, state, first_seen,
+       last_seen, reason, repro */
+    MLA_VIEW_FINDINGS,
+    /* verdicts of one case (key needed), newest first. run, kernel, verdict, relation,
+       err_over_bound, elements, element, got, lo, hi, reason, kernel_seconds, oracle_seconds,
+       metrics ("name=value ..") */
+    MLA_VIEW_CASE,
+    /* one run with its build as pairs, NULL: the latest. field, value */
+    MLA_VIEW_RUN,
+    MLA_VIEW_N
+};
+/*
+ * Called for every row. Non-zero stops (which is no error); values may be NULL. Strings live until
+ * it returns. It must not call the store.
+ */
+typedef int mla_store_row_fn(void *context, int columns_n, const char *const *names,
+                             const char *const *values);
+int32_t mla_store_view(struct mla_store *store, enum mla_store_view view, const char *key,
+                       mla_store_row_fn *row, void *context);
+/* The same as one JSON array of objects, numbers as numbers (inf and nan as texts); to be freed. */
+int32_t mla_store_view_json(struct mla_store *store, enum mla_store_view view, const char *key,
+                            char **json);
+
+/* "SQLite 3.40.1 (header 3.40.1)" into text; false when header and library disagree. */
+bool mla_store_versions(char *text, size_t text_bytes);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * store_sql.c - every SQL text of the store but the views', and the small steps around statements.
+ *
+ * Statements are prepared at first use and kept until close. A statement is always reset before its
+ * function returns, so that none holds a read transaction open.
+ */
+#include "results/store_internal.h"
+
+#include <math.h>
+#include <stddef.h>
+
+static const char *const texts[MLA_SQL_N] = {
+    [MLA_SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [MLA_SQL_COMMIT] = "COMMIT",
+    [MLA_SQL_ROLLBACK] = "ROLLBACK",
+    [MLA_SQL_INSERT_BUILD] =
+        "INSERT INTO build (git_commit, dirty, compiler, flags, sanitizer, isa)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
+    [MLA_SQL_FIND_BUILD] = "SELECT id FROM build WHERE git_commit = ?1 AND dirty = ?2"
+                           " AND compiler = ?3 AND flags = ?4 AND sanitizer = ?5 AND isa = ?6",
+    [MLA_SQL_INSERT_RUN] = "INSERT INTO run (build, command, host_cpu, kernels, seed, started)"
+                           " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    [MLA_SQL_END_RUN] = "UPDATE run SET ended = ?2 WHERE id = ?1",
+    [MLA_SQL_FIND_RUN] = "SELECT id, started FROM run WHERE id = ?1",
+    [MLA_SQL_LATEST_RUN] = "SELECT id FROM run ORDER BY id DESC LIMIT 1",
+    [MLA_SQL_INSERT_CASE] =
+        "INSERT INTO testcase (id, line, op, family, region, heads, threads, ring_size, batch,"
+        " q_rows, kv_rows, head_dim, head_dim_v, logical_n, kv_actual_isl, kv_cache_batch_idx,"
+        " is_balanced, topology, num_links, q_chunk_size, k_chunk_size, queries, keys, rope, topk,"
+        " topk_tiled, dense, q_pos_offset, out_order, cores)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,"
+        " ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30) ON CONFLICT (id) DO NOTHING",
+    [MLA_SQL_FIND_CASE] = "SELECT num FROM testcase WHERE id = ?1",
+    [MLA_SQL_CASES_BETWEEN] = "SELECT num FROM testcase WHERE id >= ?1 AND id < ?2 LIMIT 2",
+    [MLA_SQL_CASE_LINE] = "SELECT line FROM testcase WHERE num = ?1",
+    [MLA_SQL_INSERT_VERDICT] =
+        "INSERT INTO verdict (run, testcase, kernel, verdict, relation, reason, max_ratio,"
+        " elements_n, element, got, lo, hi, kernel_seconds, oracle_seconds)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+    [MLA_SQL_INSERT_METRIC] = "INSERT INTO metric (verdict, name, value) VALUES (?1, ?2, ?3)",
+    /* The sum stops at the largest integer; a ratio that is absent does not hide one that is not.
+     */
+    [MLA_SQL_UPSERT_TALLY] = "INSERT INTO tally (run, op, kernel, family, verdict, n, max_ratio)"
+                             " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO UPDATE SET"
+                             " n = min(n, 9223372036854775807 - excluded.n) + excluded.n,"
+                             " max_ratio = max(coalesce(max_ratio, excluded.max_ratio),"
+                             " coalesce(excluded.max_ratio, max_ratio))",
+    [MLA_SQL_UPSERT_FINDING] =
+        "INSERT INTO finding (testcase, kernel, verdict, first_seen, first_run, last_seen,"
+        " last_run, reason, repro) VALUES (?1, ?2, ?3, ?4, ?5, ?4, ?5, ?6, ?7)"
+        " ON CONFLICT DO UPDATE SET last_seen = excluded.last_seen, last_run = excluded.last_run,"
+        " state = CASE state WHEN 'fixed' THEN 'open' ELSE state END,"
+        " reason = coalesce(excluded.reason, reason), repro = coalesce(excluded.repro, repro)",
+    [MLA_SQL_FIND_CRASH] =
+        "SELECT v.id FROM verdict AS v JOIN testcase AS t ON t.num = v.testcase WHERE v.run = ?1"
+        " AND t.id = ?2 AND v.kernel = ?3 AND v.verdict = 'crash' AND v.reason = ?4",
+};
+
+int32_t mla_sql_fail(struct mla_store *store, const char *doing)
+{
+    int code = sqlite3_errcode(store->db);
+    int32_t status = code == SQLITE_NOMEM ? MLA_STORE_ERR_NOMEM : MLA_STORE_ERR_WRITE;
+    return mla_store_fail(store, status, "cannot %s in '%s': %s (SQLite error %d)", doing,
+                          store->path, sqlite3_errmsg(store->db),
+                          sqlite3_extended_errcode(store->db));
+}
+
+sqlite3_stmt *mla_sql_prepare(struct mla_store *store, const char *text)
+{
+    sqlite3_stmt *stmt = NULL;
+    int code = sqlite3_prepare_v3(store->db, text, -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL);
+    if (code != SQLITE_OK) {
+        (void)mla_sql_fail(store, "prepare a statement");
+        return NULL;
+    }
+    return stmt;
+}
+
+sqlite3_stmt *mla_sql_get(struct mla_store *store, enum mla_sql id)
+{
+    if (store->stmts[id] == NULL) {
+        store->stmts[id] = mla_sql_prepare(store, texts[id]);
+    }
+    return store->stmts[id];
+}
+
+int32_t mla_sql_run(struct mla_store *store, sqlite3_stmt *stmt, const char *doing)
+{
+    int32_t status = MLA_STORE_OK;
+    if (sqlite3_step(stmt) != SQLITE_DONE) {
+        status = mla_sql_fail(store, doing);
+    }
+    (void)sqlite3_reset(stmt);
+    (void)sqlite3_clear_bindings(stmt);
+    return status;
+}
+
+int32_t mla_sql_int64(struct mla_store *store, sqlite3_stmt *stmt, const char *doing,
+                      int64_t *value)
+{
+    int32_t status = MLA_STORE_OK;
+    int code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW) {
+        *value = sqlite3_column_int64(stmt, 0);
+    } else if (code == SQLITE_DONE) {
+        status = MLA_STORE_ERR_NOT_FOUND;
+    } else {
+        status = mla_sql_fail(store, doing);
+    }
+    (void)sqlite3_reset(stmt);
+    (void)sqlite3_clear_bindings(stmt);
+    return status;
+}
+
+void mla_sql_finalize(struct mla_store *store)
+{
+    for (int i = 0; i < MLA_SQL_N; i++) {
+        (void)sqlite3_finalize(store->stmts[i]);
+        store->stmts[i] = NULL;
+    }
+    for (int i = 0; i < MLA_VIEW_N; i++) {
+        for (int form = 0; form < 4; form++) {
+            (void)sqlite3_finalize(store->views[i][form]);
+            store->views[i][form] = NULL;
+        }
+    }
+}
+
+int mla_sql_bind_text(sqlite3_stmt *stmt, int index, const char *text)
+{
+    /* A NULL pointer binds NULL. */
+    return sqlite3_bind_text(stmt, index, text, -1, SQLITE_STATIC);
+}
+
+int mla_sql_bind_int(sqlite3_stmt *stmt, int index, int64_t value)
+{
+    if (value == MLA_STORE_NULL) {
+        return sqlite3_bind_null(stmt, index);
+    }
+    return sqlite3_bind_int64(stmt, index, value);
+}
+
+int mla_sql_bind_figure(sqlite3_stmt *stmt, int index, double value)
+{
+    if (isnan(value)) {
+        return mla_sql_bind_text(stmt, index, "nan");
+    }
+    if (isinf(value)) {
+        return mla_sql_bind_text(stmt, index, value > 0.0 ? "inf" : "-inf");
+    }
+    return sqlite3_bind_double(stmt, index, value);
+}
+
+int mla_sql_bind_ratio(sqlite3_stmt *stmt, int index, double value)
+{
+    if (value < 0.0) {
+        return sqlite3_bind_null(stmt, index);
+    }
+    return mla_sql_bind_figure(stmt, index, value);
+}
