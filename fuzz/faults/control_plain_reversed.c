@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * control_plain_reversed.c - honest: keys visited from the last to the first.
+ *
+ * Other roundings and other rescales than the plain kernel, under the same model: an honest order
+ * must never be accused.
+ */
+#include "fuzz/faults/descriptors.h"
+#include "fuzz/faults/plain.h"
+
+static const struct mla_plain_variant variant = {MLA_FAULT_NONE, MLA_PLAIN_REVERSED};
+
+static int32_t ring(const struct mla_ring_args *args, char *message, size_t message_bytes)
+{
+    return mla_plain_ring(args, variant, message, message_bytes);
+}
+
+static int32_t sparse(const struct mla_sparse_args *args, char *message, size_t message_bytes)
+{
+    return mla_plain_sparse(args, variant, message, message_bytes);
+}
+
+const struct mla_kernel mla_control_plain_reversed = {
+    .abi = MLA_KERNEL_ABI,
+    .struct_size = sizeof(struct mla_kernel),
+    .name = "plain-reversed",
+    .promises = MLA_PLAIN_PROMISES,
+    .ring_model = MLA_PLAIN_RING_MODEL,
+    .sparse_model = MLA_PLAIN_SPARSE_MODEL,
+    .ring = ring,
+    .sparse = sparse,
+};

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * faults.h - kernels with planted faults, honest kernels beside them, and canaries.
+ *
+ * Three tables that test the verdict itself. A fault is a right kernel with one thing wrong, taken
+ * from public reports of attention kernels (reports.csv); the share of them that is caught is what
+ * the harness is worth. A control is right and must never be accused. A canary must be caught on
+ * every case that is judged at all; one that survives means that nothing is being compared.
+ */
+#ifndef MLA_FAULTS_FAULTS_H
+#define MLA_FAULTS_FAULTS_H
+
+#include "impl/mla_kernel.h"
+
+enum mla_fault_operation { MLA_FAULT_ON_RING = 1, MLA_FAULT_ON_SPARSE = 2 };
+
+struct mla_fault {
+    const char *name;    /* the kernel's own name: fault-*, canary-*; controls are plain, plain-* */
+    const char *class;   /* class code of reports.csv; "" for controls and canaries */
+    const char *reports; /* ids in reports.csv it stands for, separated by blanks; may be "" */
+    uint32_t operations; /* enum mla_fault_operation, or-ed: where the kernel offers an operation */
+    const struct mla_kernel *kernel;
+    const char *what; /* one sentence */
+};
+
+/*
+ * The tables and how many rows they have. Names are unique over all three. Every kernel is a plain
+ * descriptor with a model that is true for the kernel around the fault, and the promises that
+ * kernel keeps (all but refusals). A kernel never crashes on a call that must be accepted. Static;
+ * any thread.
+ */
+const struct mla_fault *mla_faults(size_t *faults_n);
+const struct mla_fault *mla_fault_controls(size_t *controls_n);
+const struct mla_fault *mla_fault_canaries(size_t *canaries_n);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * plain_row.h - attention of one (head, query row) over an explicit list of keys.
+ *
+ * Both plain kernels first write down which keys a row sees, in visiting order and with the tile
+ * each belongs to, and then come here. Who sees what and how it is summed are thereby two separate
+ * things, and so are the faults planted in them.
+ */
+#ifndef MLA_FAULTS_PLAIN_ROW_H
+#define MLA_FAULTS_PLAIN_ROW_H
+
+#include "fuzz/faults/plain.h"
+
+struct mla_plain_key {
+    const uint16_t *value; /* the columns that are key and value */
+    const uint16_t *rope;  /* the columns that are key only */
+    int64_t tile;          /* neighbours with equal numbers form one tile */
+};
+
+struct mla_plain_row {
+    const struct mla_plain_key *keys;
+    int64_t keys_n;
+    int64_t value_n; /* columns of value */
+    int64_t rope_n;  /* columns of rope */
+    float scale;
+    float *scores; /* scratch, keys_n */
+    float *o;      /* result, value_n: +0 when there are no keys */
+    float max;     /* result: maximum of scale*score; -inf when there are no keys */
+    float sum;     /* result: sum of exp(scale*score - max); +0 when there are no keys */
+};
+
+/*
+ * o[l] = sum_j softmax_j(scale * <q, key_j>) * value_j[l] by the variant's method, in float32.
+ * q_value and q_rope are the query's halves. Cannot fail; reads nothing but the query and the
+ * listed keys.
+ */
+void mla_plain_row_attend(struct mla_plain_row *row, const uint16_t *q_value,
+                          const uint16_t *q_rope, struct mla_plain_variant variant);
+
+#endif
