@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * call.h - one call of a kernel on the tensors of a case, in this process or in a forked child.
+ */
+#ifndef MLA_FUZZ_CALL_H
+#define MLA_FUZZ_CALL_H
+
+#include "fuzz/tensors.h"
+#include "impl/mla_kernel.h"
+
+enum mla_call_end {
+    MLA_CALL_RETURNED = 0,
+    MLA_CALL_CRASHED,  /* a signal, or the process ended inside the kernel */
+    MLA_CALL_TIMED_OUT, /* killed after the limit */
+    MLA_CALL_NOT_MADE  /* no child could be had: says nothing about the kernel */
+};
+
+struct mla_call {
+    enum mla_call_end end;
+    int signal_or_exit; /* crashed: the signal, or minus the exit code */
+    int32_t status;     /* returned: what the kernel returned */
+    char message[512];  /* and said; always terminated */
+    double seconds;     /* wall time inside the kernel */
+};
+
+/*
+ * Call the kernel's operation. A kernel that does not promise stats is called without.
+ * seconds_limit > 0: in a forked child that is killed after that time (tensors are shared mappings,
+ * so its writes are seen here). seconds_limit <= 0: directly; a crash is then this process's own.
+ */
+void mla_call_make(const struct mla_kernel *kernel, struct mla_tensors *tensors,
+                   double seconds_limit, struct mla_call *call);
+
+/* Seconds of the monotonic clock, for durations. */
+double mla_call_clock(void);
+
+#endif

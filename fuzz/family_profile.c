@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * family_profile.c - scores exactly as asked, independent of the values.
+ *
+ * The query is 1 in one column that does not serve as value and 0 elsewhere; the wanted score stands
+ * in that column of the key. Every value is a fair coin's sign times a magnitude, and nothing else
+ * depends on those coins: that is what makes statistical tests on the values sound.
+ */
+#include <math.h>
+
+#include "fuzz/family.h"
+
+static int64_t score_column(const struct mla_family_view *view)
+{
+    uint64_t bits = mla_stream_key(view->test->seed, MLA_STREAM_SCORE);
+    return view->width_v + (int64_t)(bits % (uint64_t)(view->width - view->width_v));
+}
+
+static void query(const struct mla_family_view *view, int64_t batch, int64_t head, int64_t position,
+                  uint16_t *row)
+{
+    (void)batch;
+    (void)head;
+    (void)position;
+    for (int64_t c = 0; c < view->width; c++)
+        row[c] = 0;
+    row[score_column(view)] = 0x3f80; /* 1 */
+}
+
+/* 0 for a key that shall dominate, otherwise far enough below to matter little. */
+static double dominated(bool dominant, double unit)
+{
+    return dominant ? 0.0 : -4.0 - 8.0 * unit;
+}
+
+/* The scaled score x = scale*s wanted at a key position; unit is uniform noise of that key. */
+static double wanted(const struct mla_family_view *view, int64_t position, double unit)
+{
+    double amount = (double)view->test->amount; /* 0 .. 8 */
+    int64_t block = position / view->block_keys, inside = position % view->block_keys;
+    switch (view->test->region) {
+    case MLA_REGION_GEOMETRIC:
+        return -(double)position * (1.0 + amount) * 0.02;
+    case MLA_REGION_FIRST:
+        return dominated(position == 0, unit);
+    case MLA_REGION_LAST:
+        return dominated(position == view->keys_n - 1, unit);
+    case MLA_REGION_EDGE:
+        return dominated(inside == 0 || inside == view->block_keys - 1, unit);
+    case MLA_REGION_RISING:
+        return (double)block * amount * 0x1.62e42fefa39efp-1 - unit;
+    case MLA_REGION_FALLING:
+        return -(double)block * (88.5 + amount) - unit;
+    case MLA_REGION_HALF:
+        return position >= view->keys_n / 2 ? 100.0 : -unit;
+    case MLA_REGION_DEEP:
+        return -1e4 * (1.0 + 2.0 * amount) - 4.0 * unit;
+    case MLA_REGION_UNDER:
+        return -86.0 - 24.0 * unit;
+    case MLA_REGION_SPREAD:
+        return position % view->shard_keys == (view->shard_keys - 1) / 2 ? 0.0 : -88.0 - 22.0 * unit;
+    case MLA_REGION_EQUAL_MAXIMA:
+        return position % view->shard_keys == 0 ? 0.0 : -0.5 - 2.0 * unit;
+    case MLA_REGION_CLUSTERS:
+        return -floor(4.0 * unit);
+    default: /* flat */
+        return 0.0;
+    }
+}
+
+static void key(const struct mla_family_view *view, int64_t batch, int64_t position, uint16_t *row)
+{
+    uint64_t seed = view->test->seed, p = (uint64_t)position, b = (uint64_t)batch;
+    uint64_t magnitude = mla_stream_key(seed, MLA_STREAM_KEY);
+    uint64_t coin = mla_stream_key(seed, MLA_STREAM_SIGN);
+    for (int64_t c = 0; c < view->width; c++) {
+        double size = 0.5 + mla_number_unit(mla_number_at(magnitude, b, p, (uint64_t)c));
+        bool negative = mla_number_at(coin, b, p, (uint64_t)c) >> 63;
+        row[c] = mla_number_to_bf16(negative ? -size : size);
+    }
+    uint64_t noise = mla_number_at(mla_stream_key(seed, MLA_STREAM_SCORE), b, p, 1);
+    double score = wanted(view, position, mla_number_unit(noise)) / view->scale;
+    row[score_column(view)] = mla_number_to_bf16(score);
+}
+
+static const enum mla_region regions[] = {
+    MLA_REGION_FLAT, MLA_REGION_GEOMETRIC, MLA_REGION_FIRST,        MLA_REGION_LAST,
+    MLA_REGION_EDGE, MLA_REGION_RISING,    MLA_REGION_FALLING,      MLA_REGION_HALF,
+    MLA_REGION_DEEP, MLA_REGION_UNDER,     MLA_REGION_SPREAD,       MLA_REGION_EQUAL_MAXIMA,
+    MLA_REGION_CLUSTERS};
+
+const struct mla_family mla_family_profile = {
+    "profile", "scores exactly as asked by the region, value signs fair coins",
+    regions,   sizeof regions / sizeof regions[0],
+    0,         8,
+    query,     key};

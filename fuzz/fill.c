@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fill.c - rows of queries and keys by position, poison under everything no row may read.
+ *
+ * Where the positions are comes from the oracle's map (oracle/visible.h): a mistake in it would lay
+ * poison where a right kernel reads, and show at once.
+ */
+#include "fuzz/fill.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz/family.h"
+#include "fuzz/indices.h"
+#include "oracle/visible.h"
+
+/* ---- poison ---- */
+
+static uint16_t poison(int32_t kind, uint64_t bits)
+{
+    uint16_t sign = (uint16_t)(bits & 0x8000u);
+    switch (kind) {
+    case MLA_POISON_NAN:
+        return MLA_BF16_NAN;
+    case MLA_POISON_INF:
+        return sign | MLA_BF16_INF;
+    case MLA_POISON_HUGE:
+        return sign | MLA_BF16_LARGEST;
+    case MLA_POISON_NOISE:
+        return mla_number_to_bf16(100.0 * mla_number_normal(bits));
+    default:
+        return poison((int32_t)((bits >> 16) % MLA_POISON_MIXED), mla_number_mix(bits));
+    }
+}
+
+static void poison_row(const struct mla_case *test, int32_t kind, uint64_t place, int64_t width,
+                       uint16_t *row)
+{
+    uint64_t stream = mla_stream_key(test->seed, MLA_STREAM_POISON);
+    for (int64_t c = 0; c < width; c++)
+        row[c] = poison(kind, mla_number_at(stream, place, (uint64_t)c, 0));
+}
+
+static struct mla_family_view make_view(const struct mla_case *test)
+{
+    struct mla_family_view view = {.test = test,
+                                   .width = mla_case_width(test),
+                                   .width_v = mla_case_value_width(test),
+                                   .scale = (double)mla_case_scale(test)};
+    return view;
+}
+
+/* ---- ring ---- */
+
+/* Keys are visible from position 0 on without gaps, so any number up to the row's own will do. */
+static int64_t pick_ring(const struct mla_family_view *view, int64_t row, uint64_t bits)
+{
+    int64_t last = row < view->keys_n - 1 ? row : view->keys_n - 1;
+    return last < 0 ? -1 : (int64_t)(bits % (uint64_t)(last + 1));
+}
+
+static void fill_keys(struct mla_tensors *t, const struct mla_family *family,
+                      const struct mla_family_view *view, int64_t source)
+{
+    const struct mla_ring_args *a = &t->ring;
+    const struct mla_case *test = &t->test;
+    uint16_t *kv = (uint16_t *)(void *)mla_tensors_find(t, "kv", source)->guard.data;
+    for (int64_t b = 0; b < a->kv_batch; b++)
+        for (int64_t r = 0; r < a->kv_rows; r++) {
+            uint16_t *row = kv + (b * a->kv_rows + r) * a->head_dim;
+            int64_t position = mla_oracle_key_position(a, source, r);
+            bool ours = !a->has_slot || b == a->kv_cache_batch_idx;
+            bool hidden = !ours || position >= a->logical_n;
+            bool future = test->has_future && position >= test->future;
+            uint64_t place = (uint64_t)b << 40 | (uint64_t)(source * a->kv_rows + r);
+            /* A poisoned future key must be one that makes its viewers' rows unspecified: NaN. */
+            if (hidden || future)
+                poison_row(test, hidden ? test->poison : MLA_POISON_NAN, place, a->head_dim, row);
+            else
+                family->key(view, a->has_slot ? 0 : b, position, row);
+        }
+}
+
+static void fill_queries(struct mla_tensors *t, const struct mla_family *family,
+                         const struct mla_family_view *view, int64_t rank)
+{
+    const struct mla_ring_args *a = &t->ring;
+    uint16_t *row = (uint16_t *)(void *)mla_tensors_find(t, "q", rank)->guard.data;
+    for (int64_t b = 0; b < a->batch; b++)
+        for (int64_t h = 0; h < a->heads; h++)
+            for (int64_t r = 0; r < a->q_rows; r++, row += a->head_dim) {
+                int64_t position = mla_oracle_query_position(a, rank, r);
+                if (position < 0)
+                    poison_row(&t->test, t->test.poison, (uint64_t)(rank * a->q_rows + r),
+                               a->head_dim, row);
+                else
+                    family->query(view, b, h, position, row);
+            }
+}
+
+bool mla_fill_ring(struct mla_tensors *tensors)
+{
+    const struct mla_ring_args *a = &tensors->ring;
+    const struct mla_family *family = mla_families(&(size_t){0})[tensors->test.family];
+    struct mla_family_view view = make_view(&tensors->test);
+    view.keys_n = a->logical_n;
+    view.block_keys = a->k_chunk_size < a->kv_rows ? a->k_chunk_size : a->kv_rows;
+    view.shard_keys = a->q_rows < a->kv_rows ? a->q_rows : a->kv_rows;
+    view.pick_key = pick_ring;
+    for (int64_t rank = 0; rank < a->ring_size; rank++) {
+        fill_keys(tensors, family, &view, rank);
+        fill_queries(tensors, family, &view, rank);
+    }
+    return true;
+}
+
+/* ---- sparse ---- */
+
+/* A list entry in force for a row: not one that q_pos_offset drops. */
+static bool in_force(const struct mla_sparse_args *a, int64_t q, int64_t key)
+{
+    return !a->has_q_pos_offset || key - q <= a->q_pos_offset;
+}
+
+static int64_t pick_sparse(const struct mla_family_view *view, int64_t row, uint64_t bits)
+{
+    const struct mla_sparse_args *a = &view->test->sparse;
+    const int32_t *lists = view->pick_context;
+    if (a->dense) {
+        int64_t offset = a->has_q_pos_offset ? a->q_pos_offset : 0;
+        int64_t last = a->keys - 1 - row < offset ? a->keys - 1 : offset + row;
+        return (int64_t)(bits % (uint64_t)(last + 1));
+    }
+    for (int64_t tries = 0; tries < a->topk; tries++) {
+        int64_t key = lists[row * a->topk + (int64_t)((bits + (uint64_t)tries) % (uint64_t)a->topk)];
+        if (in_force(a, row, key))
+            return key;
+    }
+    return -1;
+}
+
+/* used[j]: some row of the call attends to cache row j. */
+static void mark_used(const struct mla_sparse_args *a, const int32_t *lists, bool *used)
+{
+    int64_t offset = a->has_q_pos_offset ? a->q_pos_offset : 0;
+    for (int64_t j = 0; a->dense && j < a->keys; j++)
+        used[j] = j - (a->queries - 1) <= offset;
+    for (int64_t q = 0; !a->dense && q < a->queries; q++)
+        for (int64_t j = 0; j < a->topk; j++)
+            if (in_force(a, q, lists[q * a->topk + j]))
+                used[lists[q * a->topk + j]] = true;
+}
+
+static void store_lists(struct mla_tensors *t, const int32_t *lists)
+{
+    const struct mla_sparse_args *a = &t->sparse;
+    struct mla_tensor *tensor = mla_tensors_find(t, "topk_indices", 0);
+    static const int32_t garbage[] = {-1, INT32_MIN, INT32_MAX, 2143289344};
+    int32_t *topk = (int32_t *)(void *)tensor->guard.data;
+    for (int64_t i = 0; i < tensor->elements_n; i++)
+        topk[i] = garbage[i % 4]; /* stays in the slots of rows that do not exist */
+    for (int64_t q = 0; q < a->queries; q++)
+        for (int64_t j = 0; j < a->topk; j++)
+            topk[mla_indices_place(a, q, j)] = lists[q * a->topk + j];
+}
+
+/* One row of width latent + rope goes to two tensors. */
+static void split_row(const struct mla_sparse_args *a, const uint16_t *row, uint16_t *latent,
+                      uint16_t *rope)
+{
+    memcpy(latent, row, (size_t)a->latent * sizeof *row);
+    memcpy(rope, row + a->latent, (size_t)a->rope * sizeof *row);
+}
+
+static void fill_rows(struct mla_tensors *t, const struct mla_family_view *view, const bool *used)
+{
+    const struct mla_sparse_args *a = &t->sparse;
+    const struct mla_family *family = mla_families(&(size_t){0})[t->test.family];
+    uint16_t row[MLA_LATENT + MLA_ROPE_MAX];
+    uint16_t *q_lift = (uint16_t *)(void *)mla_tensors_find(t, "q_lift", 0)->guard.data;
+    uint16_t *q_pe = (uint16_t *)(void *)mla_tensors_find(t, "q_pe", 0)->guard.data;
+    uint16_t *c_kv = (uint16_t *)(void *)mla_tensors_find(t, "c_kv", 0)->guard.data;
+    uint16_t *k_pe = (uint16_t *)(void *)mla_tensors_find(t, "k_pe", 0)->guard.data;
+    for (int64_t q = 0; q < a->queries; q++)
+        for (int64_t h = 0; h < a->heads; h++) {
+            int64_t at = q * a->heads + h;
+            family->query(view, 0, h, q, row);
+            split_row(a, row, q_lift + at * a->latent, q_pe + at * a->rope);
+        }
+    for (int64_t j = 0; j < a->keys; j++) {
+        if (used[j])
+            family->key(view, 0, j, row);
+        else
+            poison_row(&t->test, t->test.poison, (uint64_t)j, view->width, row);
+        split_row(a, row, c_kv + j * a->latent, k_pe + j * a->rope);
+    }
+}
+
+bool mla_fill_sparse(struct mla_tensors *tensors)
+{
+    const struct mla_sparse_args *a = &tensors->sparse;
+    bool done = false;
+    int32_t *lists = a->dense ? NULL : malloc((size_t)(a->queries * a->topk) * sizeof *lists);
+    bool *used = calloc((size_t)a->keys, sizeof *used);
+    if (used == NULL || (lists == NULL && !a->dense))
+        goto done;
+    for (int64_t q = 0; !a->dense && q < a->queries; q++)
+        mla_indices_fill(&tensors->test, q, lists + q * a->topk);
+    mark_used(a, lists, used);
+    struct mla_family_view view = make_view(&tensors->test);
+    int64_t listed = a->dense ? a->keys : a->topk;
+    view.keys_n = a->keys;
+    view.block_keys = a->keys * 128 / listed > 0 ? a->keys * 128 / listed : 1;
+    view.shard_keys = view.block_keys;
+    view.pick_key = pick_sparse;
+    view.pick_context = lists;
+    fill_rows(tensors, &view, used);
+    if (!a->dense)
+        store_lists(tensors, lists);
+    done = true;
+done:
+    free(used);
+    free(lists);
+    return done;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fill.h - the numbers of a case: the family's rows where something reads them, poison elsewhere.
+ */
+#ifndef MLA_FUZZ_FILL_H
+#define MLA_FUZZ_FILL_H
+
+#include "fuzz/tensors.h"
+
+/* Fill the input tensors of an allocated case. false when memory for an index list is missing. */
+bool mla_fill_ring(struct mla_tensors *tensors);
+bool mla_fill_sparse(struct mla_tensors *tensors);
+
+#endif

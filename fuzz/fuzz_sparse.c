@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fuzz_sparse.c - fuzz target. Property: every valid sparse call is accepted, leaves all memory but its
+ * outputs alone, gives only results its arithmetic model allows, and the same bits again under every
+ * relation.
+ */
+#include "fuzz/target.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return mla_target_run(data, size, MLA_OP_SPARSE, false);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    return mla_target_mutate(data, size, max_size, seed, MLA_OP_SPARSE, false);
+}
+
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size,
+                                 uint8_t *out, size_t out_size, unsigned int seed)
+{
+    return mla_target_cross(a, a_size, b, b_size, out, out_size, seed, MLA_OP_SPARSE, false);
+}

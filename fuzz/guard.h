@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * guard.h - memory for one tensor between two unmapped pages.
+ *
+ * The bytes between the tensor and the pages hold a pattern that is NaN as bf16 and float32 and -1 as
+ * an index, and is checked afterwards. The mapping is shared: a forked child's writes are seen here.
+ */
+#ifndef MLA_FUZZ_GUARD_H
+#define MLA_FUZZ_GUARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where in its pages a tensor lies: each place catches other faults. */
+enum mla_guard_place {
+    MLA_GUARD_END = 0, /* last byte against the page: reads and writes past the end trap */
+    MLA_GUARD_ODD,     /* one element before that: no alignment beyond the element's own */
+    MLA_GUARD_START,   /* first byte against the page: reads and writes before the start trap */
+    MLA_GUARD_PLACES_N
+};
+
+struct mla_guard {
+    void *map; /* NULL: nothing held */
+    size_t map_bytes;
+    unsigned char *data;
+    size_t bytes;
+};
+
+/* bytes >= 1. false when the memory cannot be had; the guard is then empty. */
+bool mla_guard_make(struct mla_guard *guard, size_t bytes, size_t element_bytes,
+                    enum mla_guard_place place);
+/* Is the pattern around the tensor whole? *offset: first damaged byte relative to the tensor. */
+bool mla_guard_intact(const struct mla_guard *guard, int64_t *offset);
+void mla_guard_free(struct mla_guard *guard);
+
+#endif

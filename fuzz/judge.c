@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * judge.c - the order of the checks, from the call to the relations.
+ */
+#include "fuzz/judge.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz/call.h"
+#include "fuzz/judge_internal.h"
+#include "fuzz/relations.h"
+
+static const char *const names[MLA_VERDICTS_N] = {
+    "pass",        "fail-certain", "fail-improbable", "unjudged",
+    "unsupported", "refused",      "crash",           "timeout"};
+
+const char *mla_verdict_name(enum mla_verdict_kind kind)
+{
+    return names[kind];
+}
+
+bool mla_verdict_is_failure(enum mla_verdict_kind kind)
+{
+    return kind == MLA_VERDICT_FAIL_CERTAIN || kind == MLA_VERDICT_FAIL_IMPROBABLE ||
+           kind == MLA_VERDICT_CRASH || kind == MLA_VERDICT_TIMEOUT;
+}
+
+bool mla_verdict_fail(struct mla_verdict *verdict, enum mla_verdict_kind kind, const char *format,
+                      ...)
+{
+    va_list list;
+    if (verdict->kind != MLA_VERDICT_PASS)
+        return false;
+    verdict->kind = kind;
+    va_start(list, format);
+    vsnprintf(verdict->reason, sizeof verdict->reason, format, list);
+    va_end(list);
+    return false;
+}
+
+bool mla_judge_call_end(const struct mla_call *call, struct mla_verdict *verdict)
+{
+    switch (call->end) {
+    case MLA_CALL_RETURNED:
+        return true;
+    case MLA_CALL_CRASHED:
+        if (call->signal_or_exit > 0)
+            return mla_verdict_fail(verdict, MLA_VERDICT_CRASH, "signal %d (%s)",
+                                    call->signal_or_exit, strsignal(call->signal_or_exit));
+        return mla_verdict_fail(verdict, MLA_VERDICT_CRASH, "process ended inside the kernel, exit %d",
+                                -call->signal_or_exit);
+    case MLA_CALL_TIMED_OUT:
+        return mla_verdict_fail(verdict, MLA_VERDICT_TIMEOUT, "no answer within %g s",
+                                call->seconds);
+    case MLA_CALL_NOT_MADE:
+        break;
+    }
+    return mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED, "%s", call->message);
+}
+
+static void drop_truths(struct mla_subject *subject)
+{
+    for (int64_t i = 0; subject->truths != NULL && i < subject->rows_n; i++) {
+        mla_truth_free(subject->truths[i]);
+        subject->truths[i] = NULL;
+    }
+    subject->truths_made = false;
+}
+
+/* After a kernel that wrote where it must not, the next one gets fresh tensors. */
+static bool refresh(struct mla_subject *subject, struct mla_verdict *verdict)
+{
+    struct mla_verdict damage = {.kind = MLA_VERDICT_PASS};
+    struct mla_tensors *fresh;
+    char error[MLA_CASE_ERROR_MAX];
+    if (mla_judge_inputs(subject->tensors, &damage)) {
+        mla_tensors_reset(subject->tensors);
+        return true;
+    }
+    if (mla_tensors_make(&subject->tensors->test, 0, &fresh, error) != MLA_OK)
+        return mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED, "%.200s", error);
+    drop_truths(subject); /* they point into the old tensors */
+    mla_tensors_free(subject->tensors);
+    subject->tensors = fresh;
+    return true;
+}
+
+int32_t mla_subject_make(const struct mla_case *test, struct mla_subject **subject,
+                         char error[MLA_CASE_ERROR_MAX])
+{
+    struct mla_subject *s = calloc(1, sizeof *s);
+    *subject = NULL;
+    if (s == NULL) {
+        snprintf(error, MLA_CASE_ERROR_MAX, "out of memory");
+        return MLA_ERR_NOMEM;
+    }
+    int32_t status = mla_tensors_make(test, 0, &s->tensors, error);
+    if (status == MLA_OK) {
+        s->rows = mla_rows_draw(test, &s->rows_n);
+        s->truths = s->rows == NULL ? NULL : calloc((size_t)s->rows_n, sizeof(void *));
+        if (s->truths == NULL) {
+            snprintf(error, MLA_CASE_ERROR_MAX, "out of memory for %" PRId64 " rows", s->rows_n);
+            status = MLA_ERR_NOMEM;
+        }
+    }
+    if (status != MLA_OK) {
+        mla_subject_free(s);
+        return status;
+    }
+    *subject = s;
+    return MLA_OK;
+}
+
+void mla_subject_free(struct mla_subject *subject)
+{
+    if (subject == NULL)
+        return;
+    drop_truths(subject);
+    free(subject->truths);
+    free(subject->rows);
+    mla_tensors_free(subject->tensors);
+    free(subject);
+}
+
+/* Does the kernel offer this call? false: an unsupported verdict is set. */
+static bool offered(const struct mla_tensors *t, const struct mla_kernel *kernel,
+                    struct mla_verdict *verdict)
+{
+    bool is_ring = t->test.op == MLA_OP_RING;
+    const char *why = NULL;
+    if (kernel->usable != NULL && !kernel->usable())
+        why = "the kernel is not usable on this CPU";
+    else if (is_ring ? kernel->ring == NULL : kernel->sparse == NULL)
+        why = "the kernel does not offer this operation";
+    else if (t->test.set_n > 0)
+        return true;
+    else if (is_ring ? kernel->ring_supports != NULL && !kernel->ring_supports(&t->ring)
+                     : kernel->sparse_supports != NULL && !kernel->sparse_supports(&t->sparse))
+        why = "the kernel says it does not support this call";
+    else if (t->test.has_future && (kernel->promises & MLA_PROMISE_NO_FUTURE_LEAK) == 0)
+        why = "NO_FUTURE_LEAK is not promised";
+    return why == NULL || mla_verdict_fail(verdict, MLA_VERDICT_UNSUPPORTED, "%s", why);
+}
+
+/* Call and check all that needs no oracle. */
+static bool judge_call(struct mla_tensors *t, const struct mla_kernel *kernel,
+                       const struct mla_judge_options *options, struct mla_verdict *verdict)
+{
+    struct mla_call call;
+    mla_call_make(kernel, t, options->seconds_limit, &call);
+    verdict->kernel_seconds += call.seconds;
+    if (!mla_judge_call_end(&call, verdict))
+        return false;
+    if (call.status == MLA_ERR_UNSUPPORTED)
+        return mla_verdict_fail(verdict, MLA_VERDICT_UNSUPPORTED, "%.200s", call.message);
+    if (call.status == MLA_ERR_NOMEM)
+        return mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED, "out of memory in the kernel: %.180s",
+                                call.message);
+    if (call.status != MLA_OK)
+        return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                                "a valid call returned status %" PRId32 ": %.180s", call.status,
+                                call.message);
+    if (!mla_judge_inputs(t, verdict))
+        return false;
+    if ((kernel->promises & MLA_PROMISE_SCRATCH_UNTOUCHED) != 0 && !mla_judge_scratch(t, verdict))
+        return false;
+    return mla_judge_written(t, (kernel->promises & MLA_PROMISE_STATS) != 0, verdict);
+}
+
+/* The first output element in which two calls differ. */
+static bool same_outputs(struct mla_tensors *a, struct mla_tensors *b, bool stats,
+                         const char *relation, struct mla_verdict *verdict)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        const struct mla_tensor *x = &a->list[i];
+        if (x->role != MLA_TENSOR_OUTPUT || (!stats && strcmp(x->name, "stats") == 0))
+            continue;
+        const struct mla_tensor *y = mla_tensors_find(b, x->name, x->rank);
+        if (memcmp(x->guard.data, y->guard.data, x->guard.bytes) == 0)
+            continue;
+        size_t e = 0, bytes = x->element_bytes;
+        while (memcmp(x->guard.data + e * bytes, y->guard.data + e * bytes, bytes) == 0)
+            e++;
+        snprintf(verdict->element, sizeof verdict->element, "%s[%" PRId64 "] element %zu", x->name,
+                 x->rank, e);
+        return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                                "relation %s: the two calls differ in bits", relation);
+    }
+    return true;
+}
+
+static void judge_relation(struct mla_subject *subject, const struct mla_relation *relation,
+                           const struct mla_kernel *kernel,
+                           const struct mla_judge_options *options, struct mla_verdict *verdict)
+{
+    struct mla_case varied = subject->tensors->test;
+    struct mla_tensors *other;
+    char error[MLA_CASE_ERROR_MAX];
+    if ((kernel->promises & relation->promise) == 0 || !relation->vary(&varied))
+        return;
+    /* Memory missing for a second set of tensors decides nothing about the kernel. */
+    if (mla_tensors_make(&varied, relation->other_dirt, &other, error) != MLA_OK)
+        return;
+    struct mla_verdict second = {.relation = "", .kind = MLA_VERDICT_PASS};
+    bool stats = (kernel->promises & MLA_PROMISE_STATS) != 0;
+    if (judge_call(other, kernel, options, &second))
+        same_outputs(subject->tensors, other, stats, relation->name, &second);
+    if (mla_verdict_is_failure(second.kind)) {
+        verdict->kind = second.kind;
+        verdict->relation = relation->name;
+        memcpy(verdict->reason, second.reason, sizeof verdict->reason);
+        memcpy(verdict->element, second.element, sizeof verdict->element);
+    }
+    mla_tensors_free(other);
+}
+
+static void judge_relations(struct mla_subject *subject, const struct mla_kernel *kernel,
+                            const struct mla_judge_options *options, struct mla_verdict *verdict)
+{
+    size_t relations_n;
+    const struct mla_relation *relations = mla_relations(&relations_n);
+    for (size_t i = 0; i < relations_n && verdict->kind == MLA_VERDICT_PASS; i++)
+        if ((options->relations >> i & 1u) != 0)
+            judge_relation(subject, &relations[i], kernel, options, verdict);
+}
+
+static void judge_valid(struct mla_subject *subject, const struct mla_kernel *kernel,
+                        const struct mla_judge_options *options, struct mla_verdict *verdict)
+{
+    if (!judge_call(subject->tensors, kernel, options, verdict))
+        return;
+    double start = mla_call_clock();
+    int32_t status = mla_rows_truths(subject, options->oracle_threads);
+    if (status != MLA_OK) {
+        mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED, "the oracle failed with status %" PRId32,
+                         status);
+        return;
+    }
+    bool ok = mla_judge_values(subject, kernel, verdict);
+    verdict->oracle_seconds = mla_call_clock() - start;
+    if (ok && verdict->rows_n > 0)
+        judge_relations(subject, kernel, options, verdict);
+    if (verdict->rows_n == 0)
+        mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED,
+                         "all %" PRId64 " drawn rows are unspecified (non-finite input, range, or "
+                         "a model without a bound)",
+                         verdict->unspecified_n);
+}
+
+void mla_subject_judge(struct mla_subject *subject, const struct mla_kernel *kernel,
+                       const struct mla_judge_options *options, struct mla_verdict *verdict)
+{
+    *verdict = (struct mla_verdict){.kind = MLA_VERDICT_PASS, .relation = ""};
+    if (!refresh(subject, verdict) || !offered(subject->tensors, kernel, verdict))
+        return;
+    if (subject->tensors->test.set_n > 0)
+        mla_judge_refusal(subject, kernel, options, verdict);
+    else
+        judge_valid(subject, kernel, options, verdict);
+}

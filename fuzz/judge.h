@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * judge.h - a case made ready, and the verdict on a kernel's call of it.
+ *
+ * Order of the checks, first failure wins: the call ends; it returns the status that is due; inputs,
+ * surroundings and scratch are as they must be; every output was written; every judged row lies in
+ * the oracle's interval; statistics too; the relations hold. A NaN fails where the definition gives a
+ * number.
+ */
+#ifndef MLA_FUZZ_JUDGE_H
+#define MLA_FUZZ_JUDGE_H
+
+#include "fuzz/case.h"
+#include "impl/mla_kernel.h"
+
+enum mla_verdict_kind {
+    MLA_VERDICT_PASS = 0,
+    MLA_VERDICT_FAIL_CERTAIN,
+    MLA_VERDICT_FAIL_IMPROBABLE,
+    MLA_VERDICT_UNJUDGED,    /* nothing could be decided, with the reason; never a pass */
+    MLA_VERDICT_UNSUPPORTED, /* the kernel does not offer or promise this */
+    MLA_VERDICT_REFUSED,     /* rightly refused: status, message and untouched bytes as due */
+    MLA_VERDICT_CRASH,
+    MLA_VERDICT_TIMEOUT,
+    MLA_VERDICTS_N
+};
+
+struct mla_verdict {
+    enum mla_verdict_kind kind;
+    const char *relation;   /* name of the relation that failed, else "" */
+    char reason[256];       /* one line; "" for a plain pass */
+    char element[96];       /* the first offending or the worst element, out[..] */
+    double got, lo, hi;     /* its value and accepted interval */
+    double max_ratio;       /* worst err/B over all judged elements, 0 if all exact */
+    int64_t elements_n;     /* elements judged */
+    int64_t rows_n;         /* rows judged */
+    int64_t unspecified_n;  /* rows drawn whose values are unspecified (non-finite, range, model) */
+    double max_ulp;         /* worst |y - o| in units of the output format's last place */
+    double correctly_rounded; /* fraction of judged elements equal to the rounded true value */
+    double rms_relative;    /* sqrt(sum (y-o)^2 / sum o^2) */
+    double bias;            /* mean of (y-o)/B: 0 for an unbiased kernel */
+    double kernel_seconds, oracle_seconds;
+};
+
+const char *mla_verdict_name(enum mla_verdict_kind kind);
+/* Is this a fault of the kernel? */
+bool mla_verdict_is_failure(enum mla_verdict_kind kind);
+
+struct mla_judge_options {
+    double seconds_limit; /* of one call in a forked child; <= 0: in this process */
+    int oracle_threads;   /* >= 1 */
+    uint32_t relations;   /* bit i: relation i of mla_relations() */
+};
+
+/* A case with tensors made, rows drawn and (once asked for) their truths. */
+struct mla_subject;
+
+/* The case must have no problem. On error error says why (memory, an override). */
+int32_t mla_subject_make(const struct mla_case *test, struct mla_subject **subject,
+                         char error[MLA_CASE_ERROR_MAX]);
+void mla_subject_free(struct mla_subject *subject);
+
+/* Judge one kernel. May be called for many kernels; truths are computed once. */
+void mla_subject_judge(struct mla_subject *subject, const struct mla_kernel *kernel,
+                       const struct mla_judge_options *options, struct mla_verdict *verdict);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * judge_internal.h - what the files of the judge share.
+ */
+#ifndef MLA_FUZZ_JUDGE_INTERNAL_H
+#define MLA_FUZZ_JUDGE_INTERNAL_H
+
+#include "fuzz/judge.h"
+#include "fuzz/tensors.h"
+#include "oracle/oracle.h"
+
+struct mla_subject {
+    struct mla_tensors *tensors;
+    int64_t rows_n;
+    struct mla_row *rows;
+    struct mla_truth **truths; /* NULL until asked for */
+    bool truths_made;
+    double oracle_seconds; /* of making the truths */
+};
+
+/* rows.c: draw the rows to judge. NULL when memory is missing. */
+struct mla_row *mla_rows_draw(const struct mla_case *test, int64_t *rows_n);
+/* rows.c: compute all truths, on that many threads. MLA_OK or the oracle's status. */
+int32_t mla_rows_truths(struct mla_subject *subject, int threads);
+
+/* Record a failure; the first one recorded stays. Returns false, for `return fail(..)`. */
+__attribute__((format(printf, 3, 4))) bool
+mla_verdict_fail(struct mla_verdict *verdict, enum mla_verdict_kind kind, const char *format, ...);
+
+/* judge.c: how the call ended. false: a crash or timeout is recorded. */
+struct mla_call;
+bool mla_judge_call_end(const struct mla_call *call, struct mla_verdict *verdict);
+
+/* judge_memory.c: what a call may not have touched. false: a failure is recorded. */
+bool mla_judge_inputs(const struct mla_tensors *tensors, struct mla_verdict *verdict);
+bool mla_judge_untouched(const struct mla_tensors *tensors, struct mla_verdict *verdict);
+bool mla_judge_scratch(struct mla_tensors *tensors, struct mla_verdict *verdict);
+bool mla_judge_written(struct mla_tensors *tensors, bool stats, struct mla_verdict *verdict);
+
+/* judge_values.c: every judged row against the oracle. false: a failure is recorded. */
+bool mla_judge_values(struct mla_subject *subject, const struct mla_kernel *kernel,
+                      struct mla_verdict *verdict);
+
+/* judge_refusal.c: a call that must be refused. Sets the verdict. */
+void mla_judge_refusal(struct mla_subject *subject, const struct mla_kernel *kernel,
+                       const struct mla_judge_options *options, struct mla_verdict *verdict);
+
+/* Where element (row, natural column) stands in the output tensor of its rank, and its name. */
+int64_t mla_judge_place(const struct mla_tensors *tensors, struct mla_row row, int64_t column);
+void mla_judge_element(const struct mla_tensors *tensors, struct mla_row row, int64_t column,
+                       char text[96]);
+
+#endif

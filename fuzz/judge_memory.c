@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * judge_memory.c - inputs unchanged, surroundings whole, scratch as allowed, outputs written.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "fuzz/judge_internal.h"
+
+static bool surroundings(const struct mla_tensor *tensor, struct mla_verdict *verdict)
+{
+    int64_t offset;
+    if (mla_guard_intact(&tensor->guard, &offset))
+        return true;
+    return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                            "%s[%" PRId64 "]: byte %" PRId64
+                            " outside its %zu bytes was written",
+                            tensor->name, tensor->rank, offset, tensor->guard.bytes);
+}
+
+bool mla_judge_inputs(const struct mla_tensors *tensors, struct mla_verdict *verdict)
+{
+    for (size_t i = 0; i < tensors->n; i++) {
+        const struct mla_tensor *tensor = &tensors->list[i];
+        if (!surroundings(tensor, verdict))
+            return false;
+        if (tensor->role == MLA_TENSOR_INPUT && mla_tensor_hash(tensor) != tensor->hash)
+            return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                                    "%s[%" PRId64 "]: the input was written", tensor->name,
+                                    tensor->rank);
+    }
+    return true;
+}
+
+bool mla_judge_untouched(const struct mla_tensors *tensors, struct mla_verdict *verdict)
+{
+    if (!mla_judge_inputs(tensors, verdict))
+        return false;
+    for (size_t i = 0; i < tensors->n; i++)
+        if (mla_tensor_hash(&tensors->list[i]) != tensors->list[i].hash)
+            return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                                    "%s[%" PRId64 "]: a refused call wrote to it",
+                                    tensors->list[i].name, tensors->list[i].rank);
+    return true;
+}
+
+/* A row of gathered: all old bytes, or (where allowed) the source's row. */
+static bool row_allowed(const uint16_t *row, const uint16_t *source, uint16_t pattern,
+                        int64_t columns)
+{
+    if (source != NULL && memcmp(row, source, (size_t)columns * sizeof *row) == 0)
+        return true;
+    for (int64_t c = 0; c < columns; c++)
+        if (row[c] != pattern)
+            return false;
+    return true;
+}
+
+/* The row of kv that may have come to rest at (batch, row) of gathered, or NULL. */
+static const uint16_t *source_row(const struct mla_tensors *t, int64_t batch, int64_t row)
+{
+    const struct mla_ring_args *a = &t->ring;
+    int64_t source = row / a->kv_rows, local = row % a->kv_rows, kv_batch = batch;
+    int64_t slab = a->ring_size * a->q_rows;
+    int64_t moved = a->has_prior ? (a->logical_n + slab - 1) / slab * a->q_rows : a->kv_rows;
+    if (a->has_slot) {
+        int64_t place = a->gathered_batch == a->kv_batch ? a->kv_cache_batch_idx : 0;
+        if (batch != place)
+            return NULL;
+        kv_batch = a->kv_cache_batch_idx;
+    }
+    if (source >= a->ring_size || local >= moved)
+        return NULL;
+    return t->kv[source] + (kv_batch * a->kv_rows + local) * a->head_dim;
+}
+
+bool mla_judge_scratch(struct mla_tensors *tensors, struct mla_verdict *verdict)
+{
+    const struct mla_ring_args *a = &tensors->ring;
+    if (tensors->test.op != MLA_OP_RING)
+        return true;
+    for (int64_t d = 0; d < a->ring_size; d++)
+        for (int64_t b = 0; b < a->gathered_batch; b++)
+            for (int64_t r = 0; r < a->gathered_rows; r++) {
+                const uint16_t *row =
+                    tensors->gathered[d] + (b * a->gathered_rows + r) * a->head_dim;
+                if (!row_allowed(row, source_row(tensors, b, r), mla_tensors_pattern16(tensors),
+                                 a->head_dim))
+                    return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                                            "gathered[%" PRId64 "]: row %" PRId64
+                                            " of batch %" PRId64
+                                            " holds neither its old bytes nor its source's row",
+                                            d, r, b);
+            }
+    return true;
+}
+
+bool mla_judge_written(struct mla_tensors *tensors, bool stats, struct mla_verdict *verdict)
+{
+    uint16_t pattern = mla_tensors_pattern16(tensors);
+    for (size_t i = 0; i < tensors->n; i++) {
+        const struct mla_tensor *tensor = &tensors->list[i];
+        bool is_stats = strcmp(tensor->name, "stats") == 0;
+        if (tensor->role != MLA_TENSOR_OUTPUT || (is_stats && !stats))
+            continue;
+        int64_t words = is_stats ? 2 : 1; /* both halves of a float32 equal the pattern */
+        const uint16_t *data = (const uint16_t *)(const void *)tensor->guard.data;
+        for (int64_t e = 0; e < tensor->elements_n; e++)
+            if (data[e * words] == pattern && data[e * words + words - 1] == pattern)
+                return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                                        "%s[%" PRId64 "]: element %" PRId64 " was never written",
+                                        tensor->name, tensor->rank, e);
+    }
+    return true;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * judge_refusal.c - a call that breaks a rule: right status, right message, not one byte written.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "fuzz/call.h"
+#include "fuzz/judge_internal.h"
+
+static bool is_word_byte(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Does text hold word, not as part of a longer name or number? */
+static bool holds_word(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word)) {
+        bool begins = at == text || !is_word_byte(at[-1]);
+        bool ends = !is_word_byte(at[n]);
+        if (begins && ends)
+            return true;
+    }
+    return false;
+}
+
+static void judge_answer(const struct mla_call *call, const struct mla_refusal *due,
+                         struct mla_verdict *verdict)
+{
+    if (call->status != due->status)
+        mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                         "status %" PRId32 " where %" PRId32 " is due (%s = %s)", call->status,
+                         due->status, due->field, due->value);
+    else if (!holds_word(call->message, due->field))
+        mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN, "message '%.120s' does not name %s",
+                         call->message, due->field);
+    else if (due->value[0] != '\0' && !holds_word(call->message, due->value))
+        mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                         "message '%.120s' does not give the value %s", call->message, due->value);
+    else
+        verdict->kind = MLA_VERDICT_REFUSED;
+}
+
+void mla_judge_refusal(struct mla_subject *subject, const struct mla_kernel *kernel,
+                       const struct mla_judge_options *options, struct mla_verdict *verdict)
+{
+    struct mla_tensors *t = subject->tensors;
+    struct mla_call call;
+    struct mla_refusal due =
+        t->test.op == MLA_OP_RING ? mla_refuse_ring(&t->ring) : mla_refuse_sparse(&t->sparse);
+    uint64_t promise =
+        due.status == MLA_ERR_INDEX ? MLA_PROMISE_INDEX_CHECKED : MLA_PROMISE_REFUSES;
+    if (due.status == MLA_OK) {
+        mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED, "set= breaks no rule of this call");
+        return;
+    }
+    if ((kernel->promises & promise) == 0) {
+        mla_verdict_fail(verdict, MLA_VERDICT_UNSUPPORTED, "refusals are not promised");
+        return;
+    }
+    mla_call_make(kernel, t, options->seconds_limit, &call);
+    verdict->kernel_seconds = call.seconds;
+    if (mla_judge_call_end(&call, verdict) && mla_judge_untouched(t, verdict))
+        judge_answer(&call, &due, verdict);
+}

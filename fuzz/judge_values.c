@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * judge_values.c - the judged rows, element by element, against the oracle's intervals.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz/judge_internal.h"
+
+/* Sums over the judged elements of a case, for the statistics of the verdict. */
+struct tally {
+    double error2, value2, signed_ratio;
+    int64_t exact_n, signed_n;
+};
+
+int64_t mla_judge_place(const struct mla_tensors *tensors, struct mla_row row, int64_t column)
+{
+    const struct mla_ring_args *r = &tensors->ring;
+    const struct mla_sparse_args *s = &tensors->sparse;
+    if (tensors->test.op == MLA_OP_RING)
+        return ((row.batch * r->heads + row.head) * r->q_rows + row.row) * r->head_dim_v + column;
+    int64_t quarter = s->latent / 4;
+    int64_t place =
+        s->out_order == MLA_OUT_MX4 ? column % 4 * quarter + column / 4 : column;
+    return (row.row * s->heads + row.head) * s->latent + place;
+}
+
+void mla_judge_element(const struct mla_tensors *tensors, struct mla_row row, int64_t column,
+                       char text[96])
+{
+    if (tensors->test.op == MLA_OP_RING)
+        snprintf(text, 96, "out[d=%" PRId64 ",b=%" PRId64 ",h=%" PRId64 ",r=%" PRId64 ",c=%" PRId64 "]",
+                 row.rank, row.batch, row.head, row.row, column);
+    else
+        snprintf(text, 96, "out[q=%" PRId64 ",h=%" PRId64 ",l=%" PRId64 "]", row.row, row.head,
+                 column);
+}
+
+/* The two statistics of a row: (max, sum). NULL tensor: not asked for. */
+static const float *stats_of(const struct mla_tensors *t, struct mla_row row, const float **sum)
+{
+    if (t->test.op == MLA_OP_RING) {
+        const struct mla_ring_args *a = &t->ring;
+        const float *base =
+            t->stats[row.rank] + (row.batch * a->heads + row.head) * 2 * a->q_rows + row.row;
+        *sum = base + a->q_rows;
+        return base;
+    }
+    const float *base = t->sparse.stats + (row.row * t->sparse.heads + row.head) * 2;
+    *sum = base + 1;
+    return base;
+}
+
+static double ulps(double error, double value)
+{
+    int exponent;
+    frexp(value, &exponent); /* |value| in [2^(exponent-1), 2^exponent) */
+    exponent = value == 0 || exponent < -125 ? -125 : exponent;
+    return ldexp(fabs(error), 8 - exponent); /* bf16: 8 significant bits */
+}
+
+static void record_worst(const struct mla_tensors *t, struct mla_row row, int64_t column, double got,
+                         const struct mla_bound *bound, struct mla_verdict *verdict)
+{
+    mla_judge_element(t, row, column, verdict->element);
+    verdict->got = got;
+    verdict->lo = (double)bound->lo;
+    verdict->hi = (double)bound->hi;
+}
+
+/* One element. Accepted iff it is a number inside [lo, hi]; NaN fails every comparison. */
+static bool judge_element(const struct mla_tensors *t, struct mla_row row, int64_t column,
+                          const struct mla_model *model, const struct mla_bound *bound,
+                          struct tally *tally, struct mla_verdict *verdict)
+{
+    uint16_t bits = t->test.op == MLA_OP_RING
+                        ? t->out[row.rank][mla_judge_place(t, row, column)]
+                        : t->sparse.out[mla_judge_place(t, row, column)];
+    double got = (double)mla_number_from_bf16(bits), error = got - bound->o;
+    struct mla_bound_error distance = mla_bound_error(bound, model, bits);
+    bool inside = got >= (double)bound->lo && got <= (double)bound->hi;
+    verdict->elements_n++;
+    if (verdict->element[0] == '\0' || !(distance.ratio <= verdict->max_ratio) ||
+        (!inside && verdict->kind == MLA_VERDICT_PASS)) {
+        record_worst(t, row, column, got, bound, verdict);
+        verdict->max_ratio = distance.ratio;
+    }
+    if (isfinite(error)) {
+        double ulp = ulps(error, bound->o);
+        verdict->max_ulp = ulp > verdict->max_ulp ? ulp : verdict->max_ulp;
+        tally->error2 += error * error;
+        tally->value2 += bound->o * bound->o;
+        tally->exact_n += bits == bound->nearest || (got == 0 && (bound->nearest & 0x7fff) == 0);
+        if (bound->radius > 0) {
+            tally->signed_ratio += error / bound->radius;
+            tally->signed_n++;
+        }
+    }
+    return inside;
+}
+
+static bool judge_empty(const struct mla_tensors *t, struct mla_row row, int64_t columns_n,
+                        struct mla_verdict *verdict)
+{
+    for (int64_t c = 0; c < columns_n; c++) {
+        uint16_t bits = t->test.op == MLA_OP_RING
+                            ? t->out[row.rank][mla_judge_place(t, row, c)]
+                            : t->sparse.out[mla_judge_place(t, row, c)];
+        verdict->elements_n++;
+        if (bits == 0)
+            continue;
+        mla_judge_element(t, row, c, verdict->element);
+        verdict->got = (double)mla_number_from_bf16(bits);
+        verdict->max_ratio = INFINITY;
+        return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                                "a row without keys must hold +0, bits %04x", bits);
+    }
+    return true;
+}
+
+static bool judge_stats(const struct mla_tensors *t, struct mla_row row,
+                        const struct mla_truth *truth, const struct mla_model *model,
+                        struct mla_verdict *verdict)
+{
+    const float *sum, *max = stats_of(t, row, &sum);
+    double ratio = 0;
+    bool ok = mla_bound_stats_accepts(truth, model, *max, *sum, &ratio);
+    if (ok)
+        return true;
+    struct mla_truth_info info = mla_truth_info(truth);
+    mla_judge_element(t, row, 0, verdict->element);
+    verdict->max_ratio = ratio;
+    return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                            "stats of the row: max=%a sum=%a, but max=%a log-sum-exp=%a err/bound=%g",
+                            (double)*max, (double)*sum, info.max, info.log_sum_exp, ratio);
+}
+
+static bool judge_row(struct mla_subject *subject, int64_t i, const struct mla_kernel *kernel,
+                      struct mla_bound *bounds, struct tally *tally, struct mla_verdict *verdict)
+{
+    const struct mla_tensors *t = subject->tensors;
+    const struct mla_truth *truth = subject->truths[i];
+    const struct mla_model *model =
+        t->test.op == MLA_OP_RING ? &kernel->ring_model : &kernel->sparse_model;
+    struct mla_truth_info info = mla_truth_info(truth);
+    int32_t state = mla_bound_row(truth, model, bounds);
+    bool empty = state == MLA_BOUND_EMPTY, ok = true;
+    if ((state != MLA_BOUND_OK && !empty) ||
+        (empty && (kernel->promises & MLA_PROMISE_PAD_ZERO) == 0)) {
+        verdict->unspecified_n++;
+        return true;
+    }
+    verdict->rows_n++;
+    if (empty && !judge_empty(t, subject->rows[i], info.columns_n, verdict))
+        return false;
+    for (int64_t c = 0; !empty && c < info.columns_n; c++)
+        if (!judge_element(t, subject->rows[i], c, model, &bounds[c], tally, verdict)) {
+            ok = false;
+            mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN, "outside the certified interval");
+        }
+    bool stats = t->test.stats && (kernel->promises & MLA_PROMISE_STATS) != 0;
+    return ok && (!stats || judge_stats(t, subject->rows[i], truth, model, verdict));
+}
+
+bool mla_judge_values(struct mla_subject *subject, const struct mla_kernel *kernel,
+                      struct mla_verdict *verdict)
+{
+    struct tally tally = {0};
+    bool ok = true;
+    int64_t columns = mla_case_value_width(&subject->tensors->test);
+    struct mla_bound *bounds = malloc((size_t)columns * sizeof *bounds);
+    if (bounds == NULL)
+        return mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED, "out of memory for the bounds");
+    for (int64_t i = 0; i < subject->rows_n; i++)
+        ok = judge_row(subject, i, kernel, bounds, &tally, verdict) && ok;
+    free(bounds);
+    if (tally.value2 > 0)
+        verdict->rms_relative = sqrt(tally.error2 / tally.value2);
+    if (verdict->elements_n > 0)
+        verdict->correctly_rounded = (double)tally.exact_n / (double)verdict->elements_n;
+    if (tally.signed_n > 0)
+        verdict->bias = tally.signed_ratio / (double)tally.signed_n;
+    return ok;
+}

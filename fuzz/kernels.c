@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kernels.c - from names, globs and paths to kernel descriptors.
+ */
+#include "fuzz/kernels.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fuzz/faults/faults.h"
+#include "fuzz/plugin/plugin.h"
+#include "impl/registry.h"
+#include "oracle/oracle.h"
+
+#define FAULT_PREFIX "fault:"
+
+static int32_t add(struct mla_kernel_list *kernels, const struct mla_kernel *kernel,
+                   const char *prefix, char *error, size_t error_bytes)
+{
+    const char *wrong = NULL;
+    struct mla_kernel_choice *choice = &kernels->list[kernels->n];
+    if (kernels->n == MLA_KERNELS_MAX) {
+        snprintf(error, error_bytes, "more than %d kernels", MLA_KERNELS_MAX);
+        return MLA_ERR_PARAM;
+    }
+    if (kernel->ring != NULL)
+        wrong = mla_bound_model_error(&kernel->ring_model, true);
+    if (wrong == NULL && kernel->sparse != NULL)
+        wrong = mla_bound_model_error(&kernel->sparse_model, false);
+    if (wrong != NULL) {
+        snprintf(error, error_bytes, "kernel %s declares an impossible arithmetic model: %s",
+                 kernel->name, wrong);
+        return MLA_ERR_PARAM;
+    }
+    if ((size_t)snprintf(choice->spec, sizeof choice->spec, "%s%s", prefix, kernel->name) >=
+        sizeof choice->spec) {
+        snprintf(error, error_bytes, "kernel = '%s%s': must be shorter than %zu bytes", prefix,
+                 kernel->name, sizeof choice->spec);
+        return MLA_ERR_PARAM;
+    }
+    choice->kernel = kernel;
+    kernels->n++;
+    return MLA_OK;
+}
+
+static int32_t add_matching(struct mla_kernel_list *kernels, const char *glob, const char *prefix,
+                            const struct mla_kernel *kernel, char *error, size_t error_bytes)
+{
+    if (fnmatch(glob, kernel->name, 0) != 0)
+        return MLA_OK;
+    return add(kernels, kernel, prefix, error, error_bytes);
+}
+
+/* " a b c", as far as there is room. */
+static void append_name(char *text, size_t bytes, const char *name)
+{
+    size_t n = strlen(text);
+    snprintf(text + n, bytes - n, " %s", name);
+}
+
+static int32_t add_builtin(struct mla_kernel_list *kernels, const char *glob, char *error,
+                           size_t error_bytes)
+{
+    size_t all_n, before = kernels->n;
+    const struct mla_kernel *const *all = mla_registry_kernels(&all_n);
+    for (size_t i = 0; i < all_n; i++)
+        if (add_matching(kernels, glob, "", all[i], error, error_bytes) != MLA_OK)
+            return MLA_ERR_PARAM;
+    if (kernels->n > before)
+        return MLA_OK;
+    snprintf(error, error_bytes, "kernel = '%.100s': no such kernel; there are:", glob);
+    for (size_t i = 0; i < all_n; i++)
+        append_name(error, error_bytes, all[i]->name);
+    append_name(error, error_bytes, "(and fault:NAME, PATH.so)");
+    return MLA_ERR_PARAM;
+}
+
+static int32_t add_faults(struct mla_kernel_list *kernels, const char *glob, char *error,
+                          size_t error_bytes)
+{
+    size_t n[3], before = kernels->n;
+    const struct mla_fault *tables[3] = {mla_faults(&n[0]), mla_fault_controls(&n[1]),
+                                         mla_fault_canaries(&n[2])};
+    for (size_t t = 0; t < 3; t++)
+        for (size_t i = 0; i < n[t]; i++)
+            if (add_matching(kernels, glob, FAULT_PREFIX, tables[t][i].kernel, error,
+                             error_bytes) != MLA_OK)
+                return MLA_ERR_PARAM;
+    if (kernels->n > before)
+        return MLA_OK;
+    snprintf(error, error_bytes, "kernel = 'fault:%.100s': no such kernel; there are:", glob);
+    for (size_t t = 0; t < 3; t++)
+        for (size_t i = 0; i < n[t]; i++)
+            append_name(error, error_bytes, tables[t][i].name);
+    return MLA_ERR_PARAM;
+}
+
+/* "a/b.so:name": the length of the path part; the name may be missing. */
+static size_t path_length(const char *spec)
+{
+    const char *cut = strstr(spec, ".so:");
+    return cut == NULL ? strlen(spec) : (size_t)(cut - spec) + 3;
+}
+
+static int32_t add_plugin(struct mla_kernel_list *kernels, const char *spec, char *error,
+                          size_t error_bytes)
+{
+    char path[200], prefix[202];
+    const struct mla_kernel *const *loaded;
+    size_t loaded_n, n = path_length(spec), before = kernels->n;
+    const char *name = spec[n] == ':' ? spec + n + 1 : "*";
+    if (n >= sizeof path) {
+        snprintf(error, error_bytes, "kernel = '%.60s...': a plug-in's path must be shorter than "
+                                     "%zu bytes", spec, sizeof path);
+        return MLA_ERR_PARAM;
+    }
+    snprintf(path, sizeof path, "%.*s", (int)n, spec);
+    snprintf(prefix, sizeof prefix, "%s:", path);
+    int32_t status = mla_plugin_load(path, &loaded, &loaded_n, error, error_bytes);
+    if (status != MLA_OK)
+        return status;
+    for (size_t i = 0; i < loaded_n; i++)
+        if (add_matching(kernels, name, prefix, loaded[i], error, error_bytes) != MLA_OK)
+            return MLA_ERR_PARAM;
+    if (kernels->n > before)
+        return MLA_OK;
+    snprintf(error, error_bytes, "kernel = '%s': the plug-in %s has no kernel '%s'", spec, path,
+             name);
+    return MLA_ERR_PARAM;
+}
+
+int32_t mla_kernels_add(struct mla_kernel_list *kernels, const char *spec, char *error,
+                        size_t error_bytes)
+{
+    size_t n = strlen(spec);
+    bool is_path = strchr(spec, '/') != NULL || strstr(spec, ".so:") != NULL ||
+                   (n > 3 && strcmp(spec + n - 3, ".so") == 0);
+    if (strncmp(spec, FAULT_PREFIX, strlen(FAULT_PREFIX)) == 0)
+        return add_faults(kernels, spec + strlen(FAULT_PREFIX), error, error_bytes);
+    if (is_path)
+        return add_plugin(kernels, spec, error, error_bytes);
+    return add_builtin(kernels, spec, error, error_bytes);
+}

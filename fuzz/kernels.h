@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kernels.h - the kernels a run is about, from what the user wrote.
+ *
+ *   NAME or GLOB          built-in kernels; no match is an error, never another kernel
+ *   fault:NAME or GLOB    kernels with planted faults, honest controls and canaries
+ *   PATH.so               all kernels of a plug-in (anything with a '/' or ending in .so)
+ *   PATH.so:NAME          one of them
+ */
+#ifndef MLA_FUZZ_KERNELS_H
+#define MLA_FUZZ_KERNELS_H
+
+#include "impl/mla_kernel.h"
+
+#define MLA_KERNELS_MAX 256
+
+struct mla_kernel_choice {
+    const struct mla_kernel *kernel;
+    char spec[256]; /* what selects exactly this kernel again; its name in results */
+};
+
+struct mla_kernel_list {
+    size_t n;
+    struct mla_kernel_choice list[MLA_KERNELS_MAX];
+};
+
+/*
+ * Add what spec names. MLA_OK; MLA_ERR_PARAM: matches nothing, or a plug-in that cannot be used, or
+ * a model that is not well formed; error names it and lists what there is. Descriptors of plug-ins
+ * stay loaded.
+ */
+int32_t mla_kernels_add(struct mla_kernel_list *kernels, const char *spec, char *error,
+                        size_t error_bytes);
+
+#endif

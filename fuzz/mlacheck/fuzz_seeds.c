@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fuzz_seeds.c - corpus lines as seed files.
+ */
+#include "fuzz/mlacheck/fuzz_seeds.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fuzz/case_fields.h"
+#include "fuzz/corpus.h"
+#include "fuzz/kernels.h"
+
+static int write_seed(const struct mla_case *test, const char *folder)
+{
+    char path[1100], line[MLA_CASE_LINE_MAX], id[MLA_CASE_ID_BYTES];
+    size_t n = mla_case_format(test, line);
+    mla_case_id(test, id);
+    snprintf(path, sizeof path, "%s/corpus-%s/%s", folder,
+             test->set_n > 0 ? "reject" : mla_case_op_name(test->op), id);
+    FILE *file = fopen(path, "w");
+    if (file == NULL || fwrite(line, 1, n, file) != n) {
+        if (file != NULL)
+            fclose(file);
+        return mla_options_fail(MLA_EXIT_ENVIRONMENT, "fuzz", "%s: cannot be written: %s", path,
+                                strerror(errno));
+    }
+    return fclose(file) == 0 ? 0 : MLA_EXIT_ENVIRONMENT;
+}
+
+static int read_set(struct mla_corpus *corpus, const char *pattern)
+{
+    char error[MLA_CASE_ERROR_MAX];
+    glob_t files;
+    int32_t status = MLA_OK;
+    if (glob(pattern, 0, NULL, &files) != 0)
+        return mla_options_fail(MLA_EXIT_USAGE, "fuzz", "--set '%s': no such file", pattern);
+    for (size_t f = 0; f < files.gl_pathc && status == MLA_OK; f++)
+        status = mla_corpus_read(corpus, files.gl_pathv[f], error, sizeof error);
+    globfree(&files);
+    if (status != MLA_OK)
+        return mla_options_fail(MLA_EXIT_USAGE, "fuzz", "--set: %s", error);
+    return 0;
+}
+
+int mla_fuzz_seeds(const struct mla_options *options, const char *folder)
+{
+    struct mla_corpus corpus = {0};
+    int code = 0;
+    for (int i = 0; i < options->sets_n && code == 0; i++)
+        code = read_set(&corpus, options->sets[i]);
+    for (size_t i = 0; i < corpus.n && code == 0; i++)
+        if (!corpus.cases[i].slow)
+            code = write_seed(&corpus.cases[i], folder);
+    mla_corpus_free(&corpus);
+    return code;
+}

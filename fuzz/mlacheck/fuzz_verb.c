@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fuzz_verb.c - `mlacheck fuzz`: libFuzzer workers, one process each, all writing into one database.
+ *
+ * A worker that dies inside a kernel leaves a note of its case beside the database; it becomes a
+ * finding when the database is next opened, and the worker is started again for the time that is left.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include "fuzz/call.h"
+#include "fuzz/case_fields.h"
+#include "fuzz/mlacheck/build.h"
+#include "fuzz/mlacheck/fuzz_seeds.h"
+#include "fuzz/mlacheck/options.h"
+#include "fuzz/mlacheck/table.h"
+
+static const char help[] =
+    "usage: mlacheck fuzz [--op ring|sparse|reject|all] [--time S] [--jobs N] [flags]\n\n"
+    "  --op           what to fuzz (default all: both operations, and refusals for a fifth of the time)\n"
+    "  --time S       seconds in all (default 60)\n"
+    "  --jobs N       workers side by side (default 1)\n"
+    "  --kernel NAME  kernel to fuzz (default scalar)\n"
+    "  --set FILE     corpus file whose cases are the seeds (any number)\n"
+    "  --seed S       of the engine (default 1)\n"
+    "  --db FILE      default results/mlacheck.db; corpora and logs go to a folder fuzz beside it\n"
+    "  --json         end with one JSON object of counts\n";
+
+#define UNIT_SECONDS  30 /* one input may take this long before it is a hang */
+#define RESTARTS_MAX  20 /* of one worker: a kernel that always dies is known by then */
+#define FINDINGS_MAX  10 /* printed at the end */
+#define GRACE_SECONDS 60 /* beyond its time a worker is killed */
+
+struct phase {
+    const char *op;
+    double seconds;
+};
+
+struct worker {
+    int number;
+    struct phase phases[3];
+    int phases_n, phase;
+    pid_t pid; /* 0: not running */
+    double ends; /* of the phase */
+    int restarts;
+};
+
+struct hunt {
+    struct mla_options options;
+    char folder[900]; /* the database's folder + /fuzz */
+    char programs[900];
+    int64_t run_id;
+    struct worker workers[256];
+    bool failed; /* a worker could not work at all */
+};
+
+/* ---- workers ---- */
+
+static void plan(struct hunt *hunt)
+{
+    const char *op = hunt->options.op == NULL ? "all" : hunt->options.op;
+    double seconds = hunt->options.seconds;
+    for (int i = 0; i < hunt->options.jobs; i++) {
+        struct worker *w = &hunt->workers[i];
+        w->number = i;
+        if (strcmp(op, "all") != 0) {
+            w->phases[w->phases_n++] = (struct phase){op, seconds};
+            continue;
+        }
+        if (hunt->options.jobs == 1) {
+            w->phases[w->phases_n++] = (struct phase){"ring", 0.4 * seconds};
+            w->phases[w->phases_n++] = (struct phase){"sparse", 0.4 * seconds};
+        } else {
+            w->phases[w->phases_n++] = (struct phase){i % 2 == 0 ? "ring" : "sparse", 0.8 * seconds};
+        }
+        w->phases[w->phases_n++] = (struct phase){"reject", 0.2 * seconds};
+    }
+}
+
+static void environment(const struct hunt *hunt)
+{
+    char run[32];
+    snprintf(run, sizeof run, "%" PRId64, hunt->run_id);
+    setenv("MLACHECK_DB", hunt->options.db, 1);
+    setenv("MLACHECK_RUN", run, 1);
+    setenv("MLACHECK_KERNEL", hunt->options.kernels_n > 0 ? hunt->options.kernels[0] : "scalar", 1);
+}
+
+/* In the child: log to a file, leave the terminal's process group, become the engine. */
+static void become(const struct hunt *hunt, const struct worker *w, const char *op, double seconds)
+{
+    char program[1024], corpus[1024], log[1024], artifacts[1024], time_flag[64], seed_flag[64],
+        unit_flag[64];
+    setpgid(0, 0);
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    environment(hunt);
+    snprintf(program, sizeof program, "%s/fuzz_%s", hunt->programs, op);
+    snprintf(corpus, sizeof corpus, "%s/corpus-%s", hunt->folder, op);
+    snprintf(log, sizeof log, "%s/%s-%d.log", hunt->folder, op, w->number);
+    snprintf(artifacts, sizeof artifacts, "-artifact_prefix=%s/%s-", hunt->folder, op);
+    snprintf(time_flag, sizeof time_flag, "-max_total_time=%d", (int)(seconds + 0.999));
+    snprintf(seed_flag, sizeof seed_flag, "-seed=%" PRIu64,
+             hunt->options.seed * 1000 + (uint64_t)w->number * 50 + (uint64_t)w->restarts);
+    snprintf(unit_flag, sizeof unit_flag, "-timeout=%d", UNIT_SECONDS);
+    int fd = open(log, O_CREAT | O_WRONLY | O_APPEND, 0644);
+    if (fd >= 0) {
+        dup2(fd, STDOUT_FILENO);
+        dup2(fd, STDERR_FILENO);
+    }
+    execl(program, program, corpus, time_flag, seed_flag, unit_flag, artifacts, "-max_len=2048",
+          "-len_control=0", "-rss_limit_mb=4096", "-print_final_stats=1", (char *)NULL);
+    _exit(3);
+}
+
+static void start(struct hunt *hunt, struct worker *w)
+{
+    const struct phase *phase = &w->phases[w->phase];
+    double now = mla_call_clock();
+    if (w->ends == 0)
+        w->ends = now + phase->seconds;
+    double left = w->ends - now < 1 ? 1 : w->ends - now;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        become(hunt, w, phase->op, left);
+    w->pid = pid < 0 ? 0 : pid;
+    hunt->failed = hunt->failed || pid < 0;
+}
+
+static void next_phase(struct worker *w)
+{
+    w->phase++;
+    w->ends = 0;
+    w->restarts = 0;
+}
+
+/*
+ * What a dead worker left becomes a finding; a fresh one goes on where time is left. Exit codes: 0 its
+ * time is up, 3 it could not work, 70 an input took too long, anything else died.
+ */
+static void bury(struct hunt *hunt, struct worker *w, int status)
+{
+    char message[512];
+    struct mla_store *store;
+    bool hang = WIFEXITED(status) && WEXITSTATUS(status) == 70;
+    const struct phase *phase = &w->phases[w->phase];
+    pid_t pid = w->pid;
+    w->pid = 0;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+        next_phase(w);
+        return;
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 3) {
+        fprintf(stderr, "mlacheck fuzz: worker %d could not work; see %s/%s-%d.log\n", w->number,
+                hunt->folder, phase->op, w->number);
+        hunt->failed = true;
+        w->phase = w->phases_n;
+        return;
+    }
+    printf("worker %d (%s) %s; see %s/%s-%d.log\n", w->number, phase->op,
+           hang ? "took too long on one input" : "died", hunt->folder, phase->op, w->number);
+    (void)pid;
+    if (mla_store_open(hunt->options.db, &store, message, sizeof message) != MLA_STORE_OK) {
+        fprintf(stderr, "mlacheck fuzz: --db: %s\n", message);
+        hunt->failed = true;
+    }
+    mla_store_close(store);
+    w->restarts++;
+    if (w->ends - mla_call_clock() < 2 || w->restarts > RESTARTS_MAX)
+        next_phase(w);
+}
+
+static bool running(struct hunt *hunt)
+{
+    bool any = false;
+    for (int i = 0; i < hunt->options.jobs; i++) {
+        struct worker *w = &hunt->workers[i];
+        int status;
+        if (w->pid != 0 && waitpid(w->pid, &status, WNOHANG) == w->pid)
+            bury(hunt, w, status);
+        if (w->pid == 0 && w->phase < w->phases_n && !mla_interrupted && !hunt->failed)
+            start(hunt, w);
+        if (w->pid != 0 && mla_call_clock() > w->ends + GRACE_SECONDS)
+            kill(w->pid, SIGKILL);
+        any = any || w->pid != 0;
+    }
+    return any;
+}
+
+static void work(struct hunt *hunt)
+{
+    bool told = false;
+    while (running(hunt)) {
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+        for (int i = 0; (mla_interrupted || hunt->failed) && !told && i < hunt->options.jobs; i++)
+            if (hunt->workers[i].pid != 0)
+                kill(hunt->workers[i].pid, SIGUSR1); /* the engine ends after the input at hand */
+        told = mla_interrupted || hunt->failed;
+    }
+}
+
+/* ---- set-up and report ---- */
+
+static int find_programs(struct hunt *hunt)
+{
+    char self[800], program[1024];
+    static const char *const names[] = {"ring", "sparse", "reject"};
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n <= 0)
+        return mla_options_fail(MLA_EXIT_ENVIRONMENT, "fuzz", "cannot find this program's folder");
+    self[n] = '\0';
+    *strrchr(self, '/') = '\0';
+    snprintf(hunt->programs, sizeof hunt->programs, "%s", self);
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(program, sizeof program, "%s/fuzz_%s", self, names[i]);
+        if (access(program, X_OK) != 0)
+            return mla_options_fail(MLA_EXIT_ENVIRONMENT, "fuzz",
+                                    "%s is missing: build with the preset `fuzz` (clang with "
+                                    "libFuzzer), or use scripts/fuzz",
+                                    program);
+    }
+    return 0;
+}
+
+static int make_folders(struct hunt *hunt)
+{
+    static const char *const names[] = {"", "/corpus-ring", "/corpus-sparse", "/corpus-reject"};
+    char path[1000];
+    const char *slash = strrchr(hunt->options.db, '/');
+    int n = slash == NULL ? 1 : (int)(slash - hunt->options.db);
+    snprintf(hunt->folder, sizeof hunt->folder, "%.*s/fuzz", n,
+             slash == NULL ? "." : hunt->options.db);
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s%s", hunt->folder, names[i]);
+        if (mkdir(path, 0755) != 0 && errno != EEXIST)
+            return mla_options_fail(MLA_EXIT_ENVIRONMENT, "fuzz", "%s: cannot be made: %s", path,
+                                    strerror(errno));
+    }
+    return 0;
+}
+
+static int begin(struct hunt *hunt, int argc, char **argv)
+{
+    char cpu[128], command[1024] = "";
+    struct mla_store_build build = mla_build_describe();
+    struct mla_store *store = mla_options_store(&hunt->options, "fuzz");
+    if (store == NULL)
+        return MLA_EXIT_ENVIRONMENT;
+    mla_build_cpu(cpu, sizeof cpu);
+    for (int i = 0; i < argc; i++)
+        snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s",
+                 i == 0 ? "" : " ", argv[i]);
+    struct mla_store_run row = {
+        command, cpu, hunt->options.kernels_n > 0 ? hunt->options.kernels[0] : "scalar",
+        (int64_t)hunt->options.seed};
+    int code = 0;
+    if (mla_store_begin_run(store, &build, &row, &hunt->run_id) != MLA_STORE_OK)
+        code = mla_options_fail(MLA_EXIT_ENVIRONMENT, "fuzz", "%s", mla_store_message(store));
+    mla_store_close(store);
+    if (code == 0)
+        printf("mlacheck fuzz, run %" PRId64 ": %g s, %" PRId64 " jobs, kernel %s, seed %" PRIu64
+               "\n",
+               hunt->run_id, hunt->options.seconds, hunt->options.jobs, row.kernels,
+               hunt->options.seed);
+    return code;
+}
+
+/* Sums of the summary view's columns over its rows. */
+struct sums {
+    int64_t cases, passed, failed, improbable, unjudged, unsupported, refused, crashed;
+};
+
+static int add_row(void *context, int columns_n, const char *const *names,
+                   const char *const *values)
+{
+    struct sums *sums = context;
+    const struct {
+        const char *name;
+        int64_t *sum;
+    } columns[] = {{"cases", &sums->cases},           {"passed", &sums->passed},
+                   {"failed", &sums->failed},         {"improbable", &sums->improbable},
+                   {"unjudged", &sums->unjudged},     {"unsupported", &sums->unsupported},
+                   {"refused", &sums->refused},       {"crashed", &sums->crashed}};
+    for (int c = 0; c < columns_n; c++)
+        for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++)
+            if (values[c] != NULL && strcmp(names[c], columns[k].name) == 0)
+                *columns[k].sum += strtoll(values[c], NULL, 10);
+    return 0;
+}
+
+/* Findings as a person can use them, the newest of the list's open ones first. */
+static int print_finding(void *context, int columns_n, const char *const *names,
+                         const char *const *values)
+{
+    int *n = context;
+    const char *text[4] = {"", "", "", ""};
+    static const char *const wanted[4] = {"kernel", "verdict", "reason", "repro"};
+    for (int c = 0; c < columns_n; c++)
+        for (int k = 0; k < 4; k++)
+            if (strcmp(names[c], wanted[k]) == 0 && values[c] != NULL)
+                text[k] = values[c];
+    printf("  %s %s: %s\n    repro: %s\n", text[0], text[1], text[2], text[3]);
+    return ++*n == FINDINGS_MAX;
+}
+
+static int report(struct hunt *hunt)
+{
+    char key[32];
+    struct sums n = {0};
+    struct mla_store *store = mla_options_store(&hunt->options, "fuzz");
+    if (store == NULL)
+        return MLA_EXIT_ENVIRONMENT;
+    snprintf(key, sizeof key, "%" PRId64, hunt->run_id);
+    mla_store_join_run(store, hunt->run_id);
+    mla_store_end_run(store);
+    mla_store_view(store, MLA_VIEW_SUMMARY, key, add_row, &n);
+    mla_table_print(stdout, store, MLA_VIEW_SUMMARY, key);
+    int64_t faults = n.failed + n.improbable + n.crashed;
+    if (faults > 0) {
+        int printed = 0;
+        printf("findings (the first %d; all of them: mlacheck list findings):\n", FINDINGS_MAX);
+        mla_store_view(store, MLA_VIEW_FINDINGS, NULL, print_finding, &printed);
+    }
+    int64_t judged = n.passed + n.refused + faults;
+    printf("%" PRId64 " executions judged in %g s x %" PRId64 " jobs (%.0f a second and job), "
+           "%" PRId64 " faults, %" PRId64 " unjudged\n",
+           judged, hunt->options.seconds, hunt->options.jobs,
+           (double)judged / hunt->options.seconds / (double)hunt->options.jobs, faults, n.unjudged);
+    if (hunt->options.json)
+        printf("{\"cases\":%" PRId64 ",\"judged\":%" PRId64 ",\"passed\":%" PRId64
+               ",\"failed\":%" PRId64 ",\"improbable\":%" PRId64 ",\"unjudged\":%" PRId64
+               ",\"refused\":%" PRId64 ",\"crashed\":%" PRId64 "}\n",
+               n.cases, judged, n.passed, n.failed, n.improbable, n.unjudged, n.refused, n.crashed);
+    mla_store_close(store);
+    if (faults > 0)
+        return MLA_EXIT_FAULT;
+    if (hunt->failed)
+        return MLA_EXIT_ENVIRONMENT;
+    return judged == 0 ? MLA_EXIT_NOTHING : MLA_EXIT_PASSED;
+}
+
+static int check(const struct mla_options *o)
+{
+    if (o->words_n > 0)
+        return mla_options_fail(MLA_EXIT_USAGE, "fuzz", "unexpected word '%s'", o->words[0]);
+    if (o->kernels_n > 1)
+        return mla_options_fail(MLA_EXIT_USAGE, "fuzz", "--kernel may be given once");
+    return 0;
+}
+
+int mla_verb_fuzz(int argc, char **argv)
+{
+    static struct hunt hunt;
+    int code = mla_options_parse(&hunt.options, "fuzz", "ksoSdtjJh", argc, argv);
+    if (code != 0 || hunt.options.help) {
+        if (code == 0)
+            fputs(help, stdout);
+        return code;
+    }
+    if (hunt.options.seconds <= 0)
+        hunt.options.seconds = 60;
+    code = check(&hunt.options);
+    code = code != 0 ? code : find_programs(&hunt);
+    code = code != 0 ? code : make_folders(&hunt);
+    code = code != 0 ? code : mla_fuzz_seeds(&hunt.options, hunt.folder);
+    code = code != 0 ? code : begin(&hunt, argc, argv);
+    if (code != 0)
+        return code;
+    fflush(stdout);
+    plan(&hunt);
+    work(&hunt);
+    return report(&hunt);
+}

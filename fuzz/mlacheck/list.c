@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * list.c - `mlacheck list`: what there is.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz/case_fields.h"
+#include "fuzz/family.h"
+#include "fuzz/faults/faults.h"
+#include "fuzz/mlacheck/options.h"
+#include "fuzz/mlacheck/table.h"
+#include "fuzz/relations.h"
+#include "impl/registry.h"
+
+static const char help[] =
+    "usage: mlacheck list WHAT [--db FILE] [--json]\n\n"
+    "  kernels    built-in kernels        faults     planted faults, controls, canaries\n"
+    "  families   data families           relations  checks that need no oracle\n"
+    "  names      names used in cases     runs       stored runs\n"
+    "  findings   stored faults           worst      stored cases with the largest err/bound\n";
+
+/* One thing of a list: a name, and what it is. Names are plain words, texts hold no quotes. */
+struct printer {
+    bool json;
+    int n;
+};
+
+static void item(struct printer *p, const char *name, const char *what)
+{
+    if (p->json)
+        printf("%s{\"name\":\"%s\",\"what\":\"%s\"}", p->n == 0 ? "[" : ",", name, what);
+    else
+        printf("%-28s %s\n", name, what);
+    p->n++;
+}
+
+static void list_kernels(struct printer *p)
+{
+    size_t n;
+    const struct mla_kernel *const *kernels = mla_registry_kernels(&n);
+    for (size_t i = 0; i < n; i++) {
+        bool usable = kernels[i]->usable == NULL || kernels[i]->usable();
+        char what[64];
+        snprintf(what, sizeof what, "%s%s%s", kernels[i]->ring != NULL ? "ring " : "",
+                 kernels[i]->sparse != NULL ? "sparse" : "",
+                 usable ? "" : ", not usable on this CPU");
+        item(p, kernels[i]->name, what);
+    }
+}
+
+static void list_families(struct printer *p)
+{
+    size_t n;
+    const struct mla_family *const *families = mla_families(&n);
+    for (size_t i = 0; i < n; i++)
+        item(p, families[i]->name, families[i]->what);
+}
+
+static void list_relations(struct printer *p)
+{
+    size_t n;
+    const struct mla_relation *relations = mla_relations(&n);
+    for (size_t i = 0; i < n; i++)
+        item(p, relations[i].name, relations[i].what);
+}
+
+static void list_fault_table(struct printer *p, const struct mla_fault *faults, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char name[80], what[512];
+        snprintf(name, sizeof name, "fault:%s", faults[i].name);
+        snprintf(what, sizeof what, "%s%s%s%s%s", faults[i].class,
+                 faults[i].class[0] != '\0' ? " " : "",
+                 faults[i].operations & MLA_FAULT_ON_RING ? "ring " : "",
+                 faults[i].operations & MLA_FAULT_ON_SPARSE ? "sparse " : "", faults[i].what);
+        item(p, name, what);
+    }
+}
+
+static void list_faults(struct printer *p)
+{
+    size_t n;
+    const struct mla_fault *faults = mla_faults(&n);
+    list_fault_table(p, faults, n);
+    faults = mla_fault_controls(&n);
+    list_fault_table(p, faults, n);
+    faults = mla_fault_canaries(&n);
+    list_fault_table(p, faults, n);
+}
+
+static void list_names(struct printer *p)
+{
+    const struct {
+        const char *what;
+        const char *(*name)(int32_t);
+    } lists[] = {{"op", mla_case_op_name},
+                 {"family", mla_family_name},
+                 {"region", mla_case_region_name},
+                 {"indices", mla_case_indices_name},
+                 {"poison", mla_case_poison_name}};
+    const char *name;
+    for (size_t k = 0; k < sizeof lists / sizeof lists[0]; k++)
+        for (int32_t i = 0; (name = lists[k].name(i)) != NULL; i++)
+            item(p, name, lists[k].what);
+}
+
+static int list_view(const struct mla_options *options, enum mla_store_view view)
+{
+    char *json = NULL;
+    struct mla_store *store = mla_options_store(options, "list");
+    if (store == NULL)
+        return MLA_EXIT_ENVIRONMENT;
+    int32_t status = options->json ? mla_store_view_json(store, view, NULL, &json)
+                                   : mla_table_print(stdout, store, view, NULL);
+    int code = status == MLA_STORE_OK
+                   ? 0
+                   : mla_options_fail(MLA_EXIT_ENVIRONMENT, "list", "%s", mla_store_message(store));
+    if (json != NULL)
+        puts(json);
+    free(json);
+    mla_store_close(store);
+    return code;
+}
+
+int mla_verb_list(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*print)(struct printer *);
+    } lists[] = {{"kernels", list_kernels},
+                 {"families", list_families},
+                 {"relations", list_relations},
+                 {"faults", list_faults},
+                 {"names", list_names}};
+    static const struct {
+        const char *name;
+        enum mla_store_view view;
+    } views[] = {{"runs", MLA_VIEW_RUNS},
+                 {"findings", MLA_VIEW_FINDINGS},
+                 {"worst", MLA_VIEW_WORST}};
+    struct mla_options options;
+    int code = mla_options_parse(&options, "list", "dJh", argc, argv);
+    if (code != 0)
+        return code;
+    if (options.help || options.words_n != 1) {
+        fputs(help, options.help ? stdout : stderr);
+        return options.help ? 0 : MLA_EXIT_USAGE;
+    }
+    struct printer p = {.json = options.json};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        if (strcmp(options.words[0], lists[i].name) == 0) {
+            lists[i].print(&p);
+            if (p.json)
+                puts(p.n == 0 ? "[]" : "]");
+            return 0;
+        }
+    for (size_t i = 0; i < sizeof views / sizeof views[0]; i++)
+        if (strcmp(options.words[0], views[i].name) == 0)
+            return list_view(&options, views[i].view);
+    return mla_options_fail(MLA_EXIT_USAGE, "list", "'%s' is not a list (mlacheck list --help)",
+                            options.words[0]);
+}

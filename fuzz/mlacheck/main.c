@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * main.c - mlacheck: one command, a table of verbs.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fuzz/mlacheck/build.h"
+#include "fuzz/mlacheck/options.h"
+
+volatile int mla_interrupted;
+
+static const struct verb {
+    const char *name;
+    const char *what;
+    int (*run)(int argc, char **argv);
+} verbs[] = {
+    {"run", "judge kernels on cases", mla_verb_run},
+    {"fuzz", "hunt for faults with libFuzzer", mla_verb_fuzz},
+    {"list", "kernels, families, relations, faults, runs, findings", mla_verb_list},
+    {"show", "one run, case, kernel or finding in full", mla_verb_show},
+};
+#define VERBS_N (sizeof(verbs) / sizeof(verbs[0]))
+
+static void interrupt(int signal_number)
+{
+    (void)signal_number;
+    mla_interrupted = 1;
+}
+
+static void usage(FILE *file)
+{
+    fprintf(file, "mlacheck decides whether an MLA attention kernel computes what it claims.\n\n"
+                  "usage: mlacheck VERB [flags]    (mlacheck VERB --help)\n\n");
+    for (size_t i = 0; i < VERBS_N; i++)
+        fprintf(file, "  %-6s %s\n", verbs[i].name, verbs[i].what);
+    fprintf(file, "\nexit: 0 all passed, 1 a fault was found, 2 bad usage or input, 3 environment,\n"
+                  "77 nothing could be judged\n");
+}
+
+int main(int argc, char **argv)
+{
+    char versions[256];
+    struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
+    if (argc < 2) {
+        usage(stderr);
+        return MLA_EXIT_USAGE;
+    }
+    if (!mla_build_versions(versions, sizeof versions)) {
+        fprintf(stderr, "mlacheck: header and library versions disagree: %s\n", versions);
+        return MLA_EXIT_ENVIRONMENT;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+        usage(stdout);
+        return MLA_EXIT_PASSED;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        struct mla_store_build build = mla_build_describe();
+        printf("mlacheck, commit %.12s%s, %s, %s\n", build.commit, build.dirty ? " (dirty)" : "",
+               build.compiler, versions);
+        return MLA_EXIT_PASSED;
+    }
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    for (size_t i = 0; i < VERBS_N; i++)
+        if (strcmp(argv[1], verbs[i].name) == 0)
+            return verbs[i].run(argc - 1, argv + 1);
+    fprintf(stderr, "mlacheck: verb '%s' is not known\n", argv[1]);
+    usage(stderr);
+    return MLA_EXIT_USAGE;
+}

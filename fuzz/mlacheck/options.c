@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * options.c - flags through getopt_long, checked one by one.
+ */
+#include "fuzz/mlacheck/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct option longs[] = {
+    {"kernel", required_argument, NULL, 'k'},  {"set", required_argument, NULL, 's'},
+    {"case", required_argument, NULL, 'c'},    {"id", required_argument, NULL, 'i'},
+    {"random", required_argument, NULL, 'n'},  {"seed", required_argument, NULL, 'S'},
+    {"op", required_argument, NULL, 'o'},      {"db", required_argument, NULL, 'd'},
+    {"time", required_argument, NULL, 't'},    {"limit", required_argument, NULL, 'l'},
+    {"jobs", required_argument, NULL, 'j'},    {"slow", no_argument, NULL, 'w'},
+    {"no-relations", no_argument, NULL, 'r'},  {"in-process", no_argument, NULL, 'p'},
+    {"json", no_argument, NULL, 'J'},          {"verbose", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
+
+int mla_options_fail(int code, const char *verb, const char *format, ...)
+{
+    va_list list;
+    fprintf(stderr, "mlacheck %s: ", verb);
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fputc('\n', stderr);
+    return code;
+}
+
+static const char *long_name(int letter)
+{
+    for (const struct option *o = longs; o->name != NULL; o++)
+        if (o->val == letter)
+            return o->name;
+    return "?";
+}
+
+static bool integer(const char *text, int64_t low, int64_t *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    return errno == 0 && end != text && *end == '\0' && *value >= low;
+}
+
+static bool append(const char **list, int *n, const char *text)
+{
+    if (*n == MLA_OPTIONS_LIST_MAX)
+        return false;
+    list[(*n)++] = text;
+    return true;
+}
+
+static bool is_op(const char *text)
+{
+    return strcmp(text, "ring") == 0 || strcmp(text, "sparse") == 0 ||
+           strcmp(text, "reject") == 0 || strcmp(text, "all") == 0;
+}
+
+/* NULL, or what the flag's value must be. */
+static const char *take(struct mla_options *o, int letter, const char *text)
+{
+    char *end;
+    int64_t seed;
+    switch (letter) {
+    case 'k':
+        return append(o->kernels, &o->kernels_n, text) ? NULL : "given at most 64 times";
+    case 's':
+        return append(o->sets, &o->sets_n, text) ? NULL : "given at most 64 times";
+    case 'c':
+        return append(o->cases, &o->cases_n, text) ? NULL : "given at most 64 times";
+    case 'i':
+        return append(o->ids, &o->ids_n, text) ? NULL : "given at most 64 times";
+    case 'n':
+        return integer(text, 1, &o->random) ? NULL : "an integer >= 1";
+    case 'S':
+        if (!integer(text, 0, &seed))
+            return "an integer >= 0";
+        o->seed = (uint64_t)seed;
+        return NULL;
+    case 'o':
+        o->op = text;
+        return is_op(text) ? NULL : "ring, sparse, reject or all";
+    case 'd':
+        o->db = text;
+        return text[0] != '\0' ? NULL : "a path";
+    case 't':
+    case 'l':
+        o->seconds = strtod(text, &end);
+        return *end == '\0' && end != text && o->seconds > 0 && o->seconds <= 1e7
+                   ? NULL
+                   : "a number of seconds > 0";
+    case 'j':
+        return integer(text, 1, &o->jobs) && o->jobs <= 256 ? NULL : "an integer in 1 .. 256";
+    default:
+        break;
+    }
+    o->slow = o->slow || letter == 'w';
+    o->relations = o->relations && letter != 'r';
+    o->in_process = o->in_process || letter == 'p';
+    o->json = o->json || letter == 'J';
+    o->verbose = o->verbose || letter == 'v';
+    o->help = o->help || letter == 'h';
+    return NULL;
+}
+
+int mla_options_parse(struct mla_options *options, const char *verb, const char *allowed, int argc,
+                      char **argv)
+{
+    int letter;
+    *options = (struct mla_options){
+        .db = "results/mlacheck.db", .random = -1, .seed = 1, .jobs = 1, .relations = true};
+    opterr = 0;
+    optind = 1;
+    while ((letter = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
+        if (letter == '?' || letter == ':')
+            return mla_options_fail(MLA_EXIT_USAGE, verb, "flag '%s' %s (mlacheck %s --help)",
+                                    argv[optind - 1],
+                                    letter == ':' ? "needs a value" : "is not known", verb);
+        if (strchr(allowed, letter) == NULL)
+            return mla_options_fail(MLA_EXIT_USAGE, verb, "flag --%s does not belong to this verb",
+                                    long_name(letter));
+        const char *rule = take(options, letter, optarg);
+        if (rule != NULL)
+            return mla_options_fail(MLA_EXIT_USAGE, verb, "--%s '%s': must be %s",
+                                    long_name(letter), optarg, rule);
+    }
+    for (; optind < argc; optind++) {
+        if (options->words_n == 2)
+            return mla_options_fail(MLA_EXIT_USAGE, verb, "unexpected word '%s'", argv[optind]);
+        options->words[options->words_n++] = argv[optind];
+    }
+    return 0;
+}
+
+struct mla_store *mla_options_store(const struct mla_options *options, const char *verb)
+{
+    char message[512];
+    struct mla_store *store;
+    if (mla_store_open(options->db, &store, message, sizeof message) == MLA_STORE_OK)
+        return store;
+    mla_options_fail(MLA_EXIT_ENVIRONMENT, verb, "--db: %s", message);
+    return NULL;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * options.h - the command's verbs, flags and exit codes.
+ */
+#ifndef MLA_MLACHECK_OPTIONS_H
+#define MLA_MLACHECK_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "results/store.h"
+
+enum mla_exit {
+    MLA_EXIT_PASSED = 0,
+    MLA_EXIT_FAULT = 1,       /* a fault was found */
+    MLA_EXIT_USAGE = 2,       /* bad usage or input */
+    MLA_EXIT_ENVIRONMENT = 3, /* database, plug-in, disk, memory */
+    MLA_EXIT_NOTHING = 77     /* nothing could be judged */
+};
+
+#define MLA_OPTIONS_LIST_MAX 64
+
+/* All flags of all verbs; which verb takes which is in options.c's table. */
+struct mla_options {
+    const char *kernels[MLA_OPTIONS_LIST_MAX];
+    int kernels_n;
+    const char *sets[MLA_OPTIONS_LIST_MAX];
+    int sets_n;
+    const char *cases[MLA_OPTIONS_LIST_MAX];
+    int cases_n;
+    const char *ids[MLA_OPTIONS_LIST_MAX];
+    int ids_n;
+    const char *op;  /* "ring", "sparse", "reject", "all"; NULL: not given */
+    const char *db;  /* database path */
+    int64_t random;  /* cases to draw; -1: not given */
+    uint64_t seed;   /* default 1 */
+    double seconds;  /* fuzz: in all; run: limit of one kernel call */
+    int64_t jobs;
+    bool slow;
+    bool relations;  /* default true */
+    bool in_process; /* call kernels without a child */
+    bool json;
+    bool verbose;
+    bool help;
+    const char *words[2]; /* what follows the flags */
+    int words_n;
+};
+
+/*
+ * Parse the flags of a verb. 0, or MLA_EXIT_USAGE after saying on stderr which flag is wrong and what
+ * it takes.
+ */
+int mla_options_parse(struct mla_options *options, const char *verb, const char *allowed, int argc,
+                      char **argv);
+
+/* Complain on stderr: "mlacheck VERB: text". Returns code. */
+__attribute__((format(printf, 3, 4))) int mla_options_fail(int code, const char *verb,
+                                                           const char *format, ...);
+
+/* Open the database of the options; NULL after complaining. */
+struct mla_store *mla_options_store(const struct mla_options *options, const char *verb);
+
+/* The verbs. argv[0] is the verb. */
+int mla_verb_run(int argc, char **argv);
+int mla_verb_fuzz(int argc, char **argv);
+int mla_verb_list(int argc, char **argv);
+int mla_verb_show(int argc, char **argv);
+
+/* Set by Ctrl-C: finish the case, store, report. */
+extern volatile int mla_interrupted;
+
+#endif

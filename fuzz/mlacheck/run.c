@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * run.c - `mlacheck run`: judge kernels on cases and store every verdict.
+ *
+ * All input is read and checked before the first case runs, so a mistake in the last line of the last
+ * file costs nothing.
+ */
+#include <glob.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fuzz/call.h"
+#include "fuzz/case_fields.h"
+#include "fuzz/corpus.h"
+#include "fuzz/kernels.h"
+#include "fuzz/mlacheck/build.h"
+#include "fuzz/mlacheck/options.h"
+#include "fuzz/mlacheck/table.h"
+#include "fuzz/record.h"
+
+static const char help[] =
+    "usage: mlacheck run [--kernel NAME|GLOB|PATH.so[:NAME]|fault:NAME]... CASES [flags]\n\n"
+    "cases (any number of each):\n"
+    "  --set FILE|GLOB    every case of a corpus file; slow ones only with --slow\n"
+    "  --case 'LINE'      one canonical case line\n"
+    "  --id HASH          a stored case by the beginning of its id (>= 4 digits)\n"
+    "  --random N         N drawn cases of each operation of --op, from --seed S (default 1)\n\n"
+    "flags:\n"
+    "  --kernel ...       default: every built-in kernel\n"
+    "  --op ring|sparse   keep only that operation (default all)\n"
+    "  --slow             run the production-sized cases too\n"
+    "  --no-relations     skip the second calls (repeat, threads, layout, hidden, ...)\n"
+    "  --limit SECONDS    of one kernel call (default 60, slow cases 3600)\n"
+    "  --in-process       call kernels without a forked child (for debuggers)\n"
+    "  --db FILE          default results/mlacheck.db\n"
+    "  --json             end with one JSON object of counts\n"
+    "  --verbose          a line for every verdict\n";
+
+struct run {
+    struct mla_options options;
+    struct mla_kernel_list kernels;
+    struct mla_corpus corpus;
+    struct mla_store *store;
+    struct mla_counts counts;
+    int64_t slow_skipped;
+    int oracle_threads;
+    int64_t bytes_max;
+};
+
+/* ---- input ---- */
+
+static bool wanted(const struct mla_options *o, const struct mla_case *test)
+{
+    return o->op == NULL || strcmp(o->op, "all") == 0 ||
+           strcmp(o->op, mla_case_op_name(test->op)) == 0;
+}
+
+static int read_sets(struct run *run)
+{
+    char error[MLA_CASE_ERROR_MAX];
+    for (int i = 0; i < run->options.sets_n; i++) {
+        glob_t files;
+        if (glob(run->options.sets[i], 0, NULL, &files) != 0)
+            return mla_options_fail(MLA_EXIT_USAGE, "run", "--set '%s': no such file",
+                                    run->options.sets[i]);
+        int32_t status = MLA_OK;
+        for (size_t f = 0; f < files.gl_pathc && status == MLA_OK; f++)
+            status = mla_corpus_read(&run->corpus, files.gl_pathv[f], error, sizeof error);
+        globfree(&files);
+        if (status != MLA_OK)
+            return mla_options_fail(MLA_EXIT_USAGE, "run", "--set: %s", error);
+    }
+    return 0;
+}
+
+static int add_line(struct run *run, const char *flag, const char *line)
+{
+    struct mla_case test;
+    char error[MLA_CASE_ERROR_MAX];
+    if (mla_case_parse(line, strlen(line), &test, error) != MLA_OK ||
+        mla_case_problem(&test, INT64_MAX, error) != NULL)
+        return mla_options_fail(MLA_EXIT_USAGE, "run", "%s: %s", flag, error);
+    if (mla_corpus_add(&run->corpus, &test) != MLA_OK)
+        return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "out of memory");
+    return 0;
+}
+
+static int read_lines(struct run *run)
+{
+    int code = 0;
+    for (int i = 0; i < run->options.cases_n && code == 0; i++)
+        code = add_line(run, "--case", run->options.cases[i]);
+    for (int i = 0; i < run->options.ids_n && code == 0; i++) {
+        char *line;
+        if (mla_store_find_line(run->store, run->options.ids[i], &line) != MLA_STORE_OK)
+            return mla_options_fail(MLA_EXIT_USAGE, "run", "--id: %s",
+                                    mla_store_message(run->store));
+        code = add_line(run, "--id", line);
+        free(line);
+    }
+    return code;
+}
+
+/* Case i is the i-th of its own stream, so a longer run begins like a shorter one. */
+static int draw_cases(struct run *run)
+{
+    for (int64_t i = 0; i < run->options.random; i++)
+        for (int op = 0; op < MLA_OP_N; op++) {
+            struct mla_case test;
+            uint64_t key = mla_number_at(run->options.seed, (uint64_t)op, (uint64_t)i, 0);
+            struct mla_rng rng = {key, 0};
+            mla_case_draw(&test, (enum mla_op)op, &rng);
+            if (wanted(&run->options, &test) && mla_corpus_add(&run->corpus, &test) != MLA_OK)
+                return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "out of memory");
+        }
+    return 0;
+}
+
+static int read_kernels(struct run *run)
+{
+    char error[1024];
+    int n = run->options.kernels_n;
+    for (int i = 0; i < (n == 0 ? 1 : n); i++) {
+        const char *spec = n == 0 ? "*" : run->options.kernels[i];
+        if (mla_kernels_add(&run->kernels, spec, error, sizeof error) != MLA_OK)
+            return mla_options_fail(strstr(spec, ".so") != NULL ? MLA_EXIT_ENVIRONMENT
+                                                                : MLA_EXIT_USAGE,
+                                    "run", "--kernel: %s", error);
+    }
+    return 0;
+}
+
+static int read_input(struct run *run)
+{
+    const struct mla_options *o = &run->options;
+    if (o->words_n > 0)
+        return mla_options_fail(MLA_EXIT_USAGE, "run", "unexpected word '%s'", o->words[0]);
+    if (o->op != NULL && strcmp(o->op, "reject") == 0)
+        return mla_options_fail(MLA_EXIT_USAGE, "run", "--op 'reject': must be ring, sparse or all");
+    if (o->sets_n + o->cases_n + o->ids_n == 0 && o->random < 0)
+        return mla_options_fail(MLA_EXIT_USAGE, "run",
+                                "no cases: give --set, --case, --id or --random");
+    int code = read_kernels(run);
+    code = code != 0 ? code : read_sets(run);
+    code = code != 0 ? code : read_lines(run);
+    return code != 0 ? code : draw_cases(run);
+}
+
+/* ---- judging ---- */
+
+static void report(const struct run *run, const struct mla_case *test, const char *spec,
+                   const struct mla_verdict *verdict)
+{
+    char id[MLA_CASE_ID_BYTES];
+    if (mla_verdict_is_failure(verdict->kind)) {
+        mla_record_print(stdout, test, spec, verdict);
+        return;
+    }
+    if (!run->options.verbose && verdict->kind != MLA_VERDICT_UNJUDGED)
+        return;
+    mla_case_id(test, id);
+    printf("%s %s/%s case=%.12s", mla_verdict_name(verdict->kind), mla_case_op_name(test->op), spec,
+           id);
+    if (verdict->elements_n > 0)
+        printf(" %" PRId64 " rows, worst err/bound=%.3g at %s, %.4g%% correctly rounded",
+               verdict->rows_n, verdict->max_ratio, verdict->element,
+               100 * verdict->correctly_rounded);
+    printf("%s%s\n", verdict->reason[0] != '\0' ? ": " : "", verdict->reason);
+}
+
+static int judge_kernel(struct run *run, struct mla_subject *subject, const struct mla_case *test,
+                        const struct mla_kernel_choice *choice)
+{
+    struct mla_verdict verdict;
+    char line[MLA_CASE_LINE_MAX], repro[MLA_REPRO_MAX];
+    struct mla_store_case row;
+    double limit = run->options.seconds > 0 ? run->options.seconds : test->slow ? 3600 : 60;
+    struct mla_judge_options judge = {
+        .seconds_limit = run->options.in_process ? 0 : limit,
+        .oracle_threads = run->oracle_threads,
+        .relations = run->options.relations && !test->slow ? UINT32_MAX : 0};
+    mla_case_format(test, line);
+    mla_record_case(test, line, &row);
+    mla_store_inflight_begin(run->store, &row, choice->spec,
+                             mla_record_repro(choice->spec, line, repro));
+    mla_subject_judge(subject, choice->kernel, &judge, &verdict);
+    mla_store_inflight_end(run->store);
+    mla_counts_add(&run->counts, verdict.kind);
+    report(run, test, choice->spec, &verdict);
+    if (mla_record_store(run->store, test, choice->spec, &verdict) != MLA_STORE_OK)
+        return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "%s", mla_store_message(run->store));
+    return 0;
+}
+
+static int judge_case(struct run *run, const struct mla_case *test)
+{
+    struct mla_subject *subject = NULL;
+    struct mla_verdict none = {.kind = MLA_VERDICT_UNJUDGED, .relation = ""};
+    char error[MLA_CASE_ERROR_MAX];
+    int code = 0;
+    const char *problem = mla_case_problem(test, run->bytes_max, error);
+    if (problem == NULL && mla_subject_make(test, &subject, error) != MLA_OK)
+        problem = error;
+    for (size_t k = 0; k < run->kernels.n && code == 0 && !mla_interrupted; k++) {
+        const struct mla_kernel_choice *choice = &run->kernels.list[k];
+        if (problem == NULL) {
+            code = judge_kernel(run, subject, test, choice);
+            continue;
+        }
+        snprintf(none.reason, sizeof none.reason, "%.250s", problem);
+        mla_counts_add(&run->counts, none.kind);
+        report(run, test, choice->spec, &none);
+        if (mla_record_store(run->store, test, choice->spec, &none) != MLA_STORE_OK)
+            code = MLA_EXIT_ENVIRONMENT;
+    }
+    mla_subject_free(subject);
+    return code;
+}
+
+static void progress(const struct run *run, size_t done)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r%zu of %zu cases, %" PRId64 " faults ", done, run->corpus.n,
+                run->counts.failed + run->counts.improbable + run->counts.crashed);
+    if (isatty(STDERR_FILENO) && (done == run->corpus.n || mla_interrupted))
+        fputc('\n', stderr);
+}
+
+static int judge_cases(struct run *run)
+{
+    int code = 0;
+    for (size_t i = 0; i < run->corpus.n && code == 0 && !mla_interrupted; i++) {
+        const struct mla_case *test = &run->corpus.cases[i];
+        bool named = run->options.cases_n + run->options.ids_n > 0;
+        if (!wanted(&run->options, test))
+            continue;
+        if (test->slow && !run->options.slow && !named) {
+            run->slow_skipped++;
+            continue;
+        }
+        code = judge_case(run, test);
+        progress(run, i + 1);
+    }
+    return code;
+}
+
+/* ---- the run ---- */
+
+static int begin(struct run *run, int argc, char **argv)
+{
+    char cpu[128], command[1024] = "", kernels[1024] = "";
+    struct mla_store_build build = mla_build_describe();
+    int64_t id;
+    mla_build_cpu(cpu, sizeof cpu);
+    for (int i = 0; i < argc; i++)
+        snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s",
+                 i == 0 ? "" : " ", argv[i]);
+    for (size_t k = 0; k < run->kernels.n; k++)
+        snprintf(kernels + strlen(kernels), sizeof kernels - strlen(kernels), "%s%s",
+                 k == 0 ? "" : ",", run->kernels.list[k].spec);
+    struct mla_store_run row = {command, cpu, kernels, (int64_t)run->options.seed};
+    if (mla_store_begin_run(run->store, &build, &row, &id) != MLA_STORE_OK)
+        return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "%s", mla_store_message(run->store));
+    printf("mlacheck run %" PRId64 ": %zu cases, kernels %s, seed %" PRIu64 "\n", id, run->corpus.n,
+           kernels, run->options.seed);
+    fflush(stdout);
+    return 0;
+}
+
+static int finish(struct run *run)
+{
+    const struct mla_counts *n = &run->counts;
+    if (mla_store_end_run(run->store) != MLA_STORE_OK)
+        return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "%s", mla_store_message(run->store));
+    mla_table_print(stdout, run->store, MLA_VIEW_SUMMARY, NULL);
+    printf("%" PRId64 " judged: %" PRId64 " passed, %" PRId64 " failed, %" PRId64
+           " improbable, %" PRId64 " refused, %" PRId64 " crashed; %" PRId64
+           " unjudged, %" PRId64 " unsupported",
+           n->judged, n->passed, n->failed, n->improbable, n->refused, n->crashed, n->unjudged,
+           n->unsupported);
+    if (run->slow_skipped > 0)
+        printf("; %" PRId64 " slow cases not run (--slow)", run->slow_skipped);
+    printf("\n");
+    if (run->options.json)
+        printf("{\"cases\":%" PRId64 ",\"judged\":%" PRId64 ",\"passed\":%" PRId64
+               ",\"failed\":%" PRId64 ",\"improbable\":%" PRId64 ",\"unjudged\":%" PRId64
+               ",\"refused\":%" PRId64 ",\"crashed\":%" PRId64 ",\"unsupported\":%" PRId64
+               ",\"slow_skipped\":%" PRId64 "}\n",
+               n->cases, n->judged, n->passed, n->failed, n->improbable, n->unjudged, n->refused,
+               n->crashed, n->unsupported, run->slow_skipped);
+    if (n->failed + n->improbable + n->crashed > 0)
+        return MLA_EXIT_FAULT;
+    return n->judged == 0 ? MLA_EXIT_NOTHING : MLA_EXIT_PASSED;
+}
+
+int mla_verb_run(int argc, char **argv)
+{
+    struct run run = {0};
+    int code = mla_options_parse(&run.options, "run", "kscinSodlwrpJvh", argc, argv);
+    if (code != 0 || run.options.help) {
+        if (code == 0)
+            fputs(help, stdout);
+        return code;
+    }
+    long processors = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES);
+    run.oracle_threads = processors < 1 ? 1 : (int)processors;
+    /* Two sets of tensors (relations) and the kernel's own memory must fit. */
+    run.bytes_max = (int64_t)pages * sysconf(_SC_PAGESIZE) / 3;
+    run.store = mla_options_store(&run.options, "run");
+    if (run.store == NULL)
+        return MLA_EXIT_ENVIRONMENT;
+    code = read_input(&run);
+    code = code != 0 ? code : begin(&run, argc, argv);
+    code = code != 0 ? code : judge_cases(&run);
+    code = code != 0 ? code : finish(&run);
+    mla_corpus_free(&run.corpus);
+    if (mla_store_close(run.store) != MLA_STORE_OK)
+        code = mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "the database could not be written");
+    return code;
+}

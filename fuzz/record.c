@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * record.c - verdicts to counts, lines and rows.
+ */
+#include "fuzz/record.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "fuzz/case_fields.h"
+#include "fuzz/family.h"
+
+void mla_counts_add(struct mla_counts *counts, enum mla_verdict_kind kind)
+{
+    counts->cases++;
+    counts->passed += kind == MLA_VERDICT_PASS;
+    counts->failed += kind == MLA_VERDICT_FAIL_CERTAIN;
+    counts->improbable += kind == MLA_VERDICT_FAIL_IMPROBABLE;
+    counts->unjudged += kind == MLA_VERDICT_UNJUDGED;
+    counts->unsupported += kind == MLA_VERDICT_UNSUPPORTED;
+    counts->refused += kind == MLA_VERDICT_REFUSED;
+    counts->crashed += kind == MLA_VERDICT_CRASH || kind == MLA_VERDICT_TIMEOUT;
+    counts->judged += kind != MLA_VERDICT_UNJUDGED && kind != MLA_VERDICT_UNSUPPORTED;
+}
+
+static void record_ring(const struct mla_ring_args *r, struct mla_store_case *row)
+{
+    row->heads = r->heads;
+    row->threads = r->threads;
+    row->ring_size = r->ring_size;
+    row->batch = r->batch;
+    row->q_rows = r->q_rows;
+    row->kv_rows = r->kv_rows;
+    row->head_dim = r->head_dim;
+    row->head_dim_v = r->head_dim_v;
+    row->logical_n = r->logical_n;
+    row->kv_actual_isl = r->has_prior ? r->kv_actual_isl : MLA_STORE_NULL;
+    row->kv_cache_batch_idx = r->has_slot ? r->kv_cache_batch_idx : MLA_STORE_NULL;
+    row->is_balanced = r->is_balanced;
+    row->topology = r->topology;
+    row->num_links = r->num_links;
+    row->q_chunk_size = r->q_chunk_size;
+    row->k_chunk_size = r->k_chunk_size;
+    row->queries = row->keys = row->rope = row->topk = row->topk_tiled = row->dense =
+        row->q_pos_offset = row->out_order = row->cores = MLA_STORE_NULL;
+}
+
+static void record_sparse(const struct mla_sparse_args *s, struct mla_store_case *row)
+{
+    row->heads = s->heads;
+    row->threads = s->threads;
+    row->queries = s->queries;
+    row->keys = s->keys;
+    row->rope = s->rope;
+    row->topk = s->dense ? MLA_STORE_NULL : s->topk;
+    row->topk_tiled = s->topk_tiled;
+    row->dense = s->dense;
+    row->q_pos_offset = s->has_q_pos_offset ? s->q_pos_offset : MLA_STORE_NULL;
+    row->out_order = s->out_order;
+    row->cores = s->cores;
+    row->ring_size = row->batch = row->q_rows = row->kv_rows = row->head_dim = row->head_dim_v =
+        row->logical_n = row->kv_actual_isl = row->kv_cache_batch_idx = row->is_balanced =
+            row->topology = row->num_links = row->q_chunk_size = row->k_chunk_size =
+                MLA_STORE_NULL;
+}
+
+void mla_record_case(const struct mla_case *test, const char *line, struct mla_store_case *row)
+{
+    memset(row, 0, sizeof *row);
+    mla_case_id(test, row->id);
+    row->line = line;
+    row->op = mla_case_op_name(test->op);
+    row->family = mla_family_name(test->family);
+    row->region = mla_case_region_name(test->region);
+    if (test->op == MLA_OP_RING)
+        record_ring(&test->ring, row);
+    else
+        record_sparse(&test->sparse, row);
+}
+
+const char *mla_record_repro(const char *spec, const char *line, char text[MLA_REPRO_MAX])
+{
+    bool plain = strcspn(spec, "*?[]'\" $;&|<>()\\") == strlen(spec);
+    snprintf(text, MLA_REPRO_MAX, "mlacheck run --kernel %s%s%s --case '%s'", plain ? "" : "'",
+             spec, plain ? "" : "'", line);
+    return text;
+}
+
+void mla_record_print(FILE *file, const struct mla_case *test, const char *spec,
+                      const struct mla_verdict *verdict)
+{
+    char line[MLA_CASE_LINE_MAX], repro[MLA_REPRO_MAX], id[MLA_CASE_ID_BYTES];
+    mla_case_format(test, line);
+    mla_case_id(test, id);
+    fprintf(file, "FAIL %s/%s case=%.12s %s", mla_case_op_name(test->op), spec, id,
+            mla_verdict_name(verdict->kind));
+    if (verdict->element[0] != '\0' && verdict->relation[0] == '\0')
+        fprintf(file, " %s got=%a allowed=[%a,%a] err/bound=%.3g", verdict->element, verdict->got,
+                verdict->lo, verdict->hi, verdict->max_ratio);
+    else if (verdict->element[0] != '\0')
+        fprintf(file, " %s", verdict->element);
+    fprintf(file, ": %s\n  repro: %s\n", verdict->reason, mla_record_repro(spec, line, repro));
+}
+
+int32_t mla_record_store(struct mla_store *store, const struct mla_case *test, const char *spec,
+                         const struct mla_verdict *verdict)
+{
+    char line[MLA_CASE_LINE_MAX], repro[MLA_REPRO_MAX], got[40], lo[40], hi[40];
+    struct mla_store_case row;
+    const struct mla_store_metric metrics[] = {
+        {"max_ulp", verdict->max_ulp},
+        {"correctly_rounded", verdict->correctly_rounded},
+        {"rms_relative", verdict->rms_relative},
+        {"bias", verdict->bias},
+        {"rows_judged", (double)verdict->rows_n},
+        {"rows_unspecified", (double)verdict->unspecified_n},
+    };
+    bool valued = verdict->elements_n > 0;
+    mla_case_format(test, line);
+    mla_record_case(test, line, &row);
+    snprintf(got, sizeof got, "%a", verdict->got);
+    snprintf(lo, sizeof lo, "%a", verdict->lo);
+    snprintf(hi, sizeof hi, "%a", verdict->hi);
+    struct mla_store_verdict stored = {
+        .testcase = &row,
+        .kernel = spec,
+        .verdict = mla_verdict_name(verdict->kind),
+        .relation = verdict->relation,
+        .reason = verdict->reason,
+        .max_ratio = verdict->max_ratio,
+        .elements_n = verdict->elements_n,
+        .element = verdict->element,
+        .got = valued ? got : NULL,
+        .lo = valued ? lo : NULL,
+        .hi = valued ? hi : NULL,
+        .kernel_seconds = verdict->kernel_seconds,
+        .oracle_seconds = verdict->oracle_seconds,
+        .metrics = metrics,
+        .metrics_n = valued ? sizeof metrics / sizeof metrics[0] : 0,
+        .repro = mla_record_repro(spec, line, repro),
+    };
+    return mla_store_verdict(store, &stored);
+}
+
+int32_t mla_record_tally(struct mla_store *store, const struct mla_case *test, const char *spec,
+                         const struct mla_verdict *verdict)
+{
+    return mla_store_tally(store, mla_case_op_name(test->op), spec, mla_family_name(test->family),
+                           mla_verdict_name(verdict->kind), 1, verdict->max_ratio);
+}

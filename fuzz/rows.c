@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * rows.c - which (head, query row) pairs are judged, and their truths.
+ *
+ * The draw is a function of row_seed and the shape. Half of the rows stand at the ends of their rank,
+ * where limits bite; the rest anywhere.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "fuzz/family.h"
+#include "fuzz/judge_internal.h"
+
+static struct mla_row row_of(int64_t rank, int64_t batch, int64_t head, int64_t row)
+{
+    return (struct mla_row){.rank = rank, .batch = batch, .head = head, .row = row};
+}
+
+static void draw_all(int64_t ranks, int64_t batch, int64_t heads,
+                     int64_t rows, struct mla_row *list)
+{
+    int64_t i = 0;
+    for (int64_t d = 0; d < ranks; d++)
+        for (int64_t b = 0; b < batch; b++)
+            for (int64_t h = 0; h < heads; h++)
+                for (int64_t r = 0; r < rows; r++)
+                    list[i++] = row_of(d, b, h, r);
+}
+
+struct mla_row *mla_rows_draw(const struct mla_case *test, int64_t *rows_n)
+{
+    bool is_ring = test->op == MLA_OP_RING;
+    int64_t ranks = is_ring ? test->ring.ring_size : 1;
+    int64_t batch = is_ring ? test->ring.batch : 1;
+    int64_t heads = is_ring ? test->ring.heads : test->sparse.heads;
+    int64_t rows = is_ring ? test->ring.q_rows : test->sparse.queries;
+    int64_t all = ranks * batch * heads * rows;
+    *rows_n = test->rows == 0 || test->rows > all ? all : test->rows;
+    struct mla_row *list = malloc((size_t)*rows_n * sizeof *list);
+    if (list == NULL)
+        return NULL;
+    if (*rows_n == all) {
+        draw_all(ranks, batch, heads, rows, list);
+        return list;
+    }
+    struct mla_rng rng = {mla_stream_key(test->row_seed, MLA_STREAM_ROWS), 0};
+    for (int64_t i = 0; i < *rows_n; i++) {
+        int64_t place = mla_rng_below(&rng, 4), any = mla_rng_below(&rng, rows);
+        list[i] = row_of(mla_rng_below(&rng, ranks), mla_rng_below(&rng, batch),
+                         mla_rng_below(&rng, heads),
+                         place == 0 ? 0 : place == 1 ? rows - 1 : any);
+    }
+    return list;
+}
+
+/* ---- truths ---- */
+
+struct work {
+    struct mla_subject *subject;
+    int64_t next; /* atomic */
+    int32_t status; /* atomic: the first error */
+};
+
+static int32_t truth_of(const struct mla_tensors *t, struct mla_row row, struct mla_truth **truth)
+{
+    return t->test.op == MLA_OP_RING ? mla_truth_ring(&t->ring, row, truth)
+                                     : mla_truth_sparse(&t->sparse, row, truth);
+}
+
+static void *worker(void *context)
+{
+    struct work *work = context;
+    struct mla_subject *subject = work->subject;
+    for (;;) {
+        int64_t i = __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED);
+        if (i >= subject->rows_n)
+            break;
+        int32_t status = truth_of(subject->tensors, subject->rows[i], &subject->truths[i]);
+        if (status != MLA_OK)
+            __atomic_store_n(&work->status, status, __ATOMIC_RELAXED);
+    }
+    mla_oracle_thread_done();
+    return NULL;
+}
+
+int32_t mla_rows_truths(struct mla_subject *subject, int threads)
+{
+    pthread_t ids[64];
+    int started = 0;
+    struct work work = {subject, 0, MLA_OK};
+    if (subject->truths_made)
+        return MLA_OK;
+    int helpers = threads > 64 ? 64 : threads - 1;
+    while (started < helpers && started + 1 < subject->rows_n &&
+           pthread_create(&ids[started], NULL, worker, &work) == 0)
+        started++;
+    worker(&work); /* with too few threads the work is only slower */
+    for (int i = 0; i < started; i++)
+        pthread_join(ids[i], NULL);
+    subject->truths_made = work.status == MLA_OK;
+    return work.status;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * target.c - the body of every fuzz target.
+ */
+#include "fuzz/target.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fuzz/judge.h"
+#include "fuzz/kernels.h"
+#include "fuzz/record.h"
+#include "fuzz/relations.h"
+#include "results/store.h"
+
+#define FAMILIES_MAX 32
+#define FAILURES_MAX 100 /* rows and lines for one process: a broken kernel fails everywhere */
+
+/* One process, one target, one thread: the engine's calling convention leaves no other place. */
+static struct {
+    bool ready;
+    struct mla_kernel_list kernels;
+    struct mla_store *store;
+    /* Worst err/B stored so far, by kind of case. */
+    double worst[MLA_OP_N][FAMILIES_MAX][MLA_REGION_N];
+    int64_t failures_n;
+} state;
+
+/* A target that cannot work must not look like one that found nothing. */
+static void give_up(const char *what, const char *why)
+{
+    fprintf(stderr, "%s: %s\n", what, why);
+    fflush(stderr);
+    _exit(3); /* not exit: an engine would report that as a crash of the kernel */
+}
+
+static void close_store(void)
+{
+    if (mla_store_close(state.store) != MLA_STORE_OK)
+        fprintf(stderr, "the database could not be written to the end\n");
+    state.store = NULL;
+}
+
+static void start(void)
+{
+    char error[MLA_CASE_ERROR_MAX];
+    const char *spec = getenv("MLACHECK_KERNEL"), *db = getenv("MLACHECK_DB");
+    const char *run = getenv("MLACHECK_RUN");
+    state.ready = true;
+    if (mla_kernels_add(&state.kernels, spec == NULL ? "scalar" : spec, error, sizeof error) !=
+        MLA_OK)
+        give_up("MLACHECK_KERNEL", error);
+    if (db == NULL)
+        return;
+    if (mla_store_open(db, &state.store, error, sizeof error) != MLA_STORE_OK)
+        give_up("MLACHECK_DB", error);
+    if (run == NULL || mla_store_join_run(state.store, strtoll(run, NULL, 10)) != MLA_STORE_OK)
+        give_up("MLACHECK_RUN", "must be the id of a run in MLACHECK_DB");
+    atexit(close_store);
+}
+
+/* A row is kept for a fault, or where the worst error of its kind of case grew. */
+static bool worth_a_row(const struct mla_case *test, const struct mla_verdict *verdict)
+{
+    double *worst = &state.worst[test->op][test->family % FAMILIES_MAX][test->region];
+    if (mla_verdict_is_failure(verdict->kind))
+        return state.failures_n <= FAILURES_MAX;
+    if (!(verdict->max_ratio > *worst))
+        return false;
+    *worst = verdict->max_ratio;
+    return true;
+}
+
+static void keep(const struct mla_case *test, const char *spec, const struct mla_verdict *verdict)
+{
+    bool failed = mla_verdict_is_failure(verdict->kind);
+    state.failures_n += failed;
+    if (failed && state.failures_n <= FAILURES_MAX)
+        mla_record_print(stderr, test, spec, verdict);
+    if (state.store == NULL) {
+        if (failed)
+            abort();
+        return;
+    }
+    int32_t status = worth_a_row(test, verdict)
+                         ? mla_record_store(state.store, test, spec, verdict)
+                         : mla_record_tally(state.store, test, spec, verdict);
+    if (status != MLA_STORE_OK)
+        give_up("database", mla_store_message(state.store));
+}
+
+/* One relation a run, all of them in turn: each costs another call. */
+static uint32_t choose_relations(const struct mla_case *test)
+{
+    size_t relations_n;
+    mla_relations(&relations_n);
+    return 1u << (mla_number_mix(test->seed ^ test->row_seed) % relations_n);
+}
+
+static void judge(struct mla_subject *subject, const struct mla_case *test,
+                  const struct mla_kernel_choice *choice)
+{
+    struct mla_verdict verdict;
+    struct mla_judge_options options = {
+        .seconds_limit = 0, .oracle_threads = 1, .relations = choose_relations(test)};
+    if (state.store != NULL) {
+        char line[MLA_CASE_LINE_MAX], repro[MLA_REPRO_MAX];
+        struct mla_store_case row;
+        mla_case_format(test, line);
+        mla_record_case(test, line, &row);
+        mla_store_inflight_begin(state.store, &row, choice->spec,
+                                 mla_record_repro(choice->spec, line, repro));
+    }
+    mla_subject_judge(subject, choice->kernel, &options, &verdict);
+    if (state.store != NULL)
+        mla_store_inflight_end(state.store);
+    keep(test, choice->spec, &verdict);
+}
+
+int mla_target_run(const uint8_t *data, size_t size, enum mla_op op, bool reject)
+{
+    struct mla_case test;
+    struct mla_subject *subject;
+    char error[MLA_CASE_ERROR_MAX];
+    if (!state.ready)
+        start();
+    mla_case_decode(data, size, op, reject, &test);
+    if (mla_subject_make(&test, &subject, error) != MLA_OK)
+        return 0; /* no memory, or an override that names nothing: says nothing about the kernel */
+    for (size_t i = 0; i < state.kernels.n; i++)
+        judge(subject, &test, &state.kernels.list[i]);
+    mla_subject_free(subject);
+    return 0;
+}
+
+static size_t emit(const struct mla_case *test, uint8_t *out, size_t room)
+{
+    char line[MLA_CASE_LINE_MAX];
+    size_t n = mla_case_format(test, line);
+    n = n < room ? n : room;
+    memcpy(out, line, n);
+    return n;
+}
+
+size_t mla_target_mutate(uint8_t *data, size_t size, size_t max_size, unsigned int seed,
+                         enum mla_op op, bool reject)
+{
+    struct mla_case test;
+    struct mla_rng rng = {mla_number_mix(seed), 0};
+    mla_case_decode(data, size, op, reject, &test);
+    mla_case_mutate(&test, &rng);
+    return emit(&test, data, max_size);
+}
+
+size_t mla_target_cross(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size,
+                        uint8_t *out, size_t out_size, unsigned int seed, enum mla_op op,
+                        bool reject)
+{
+    struct mla_case test, other;
+    struct mla_rng rng = {mla_number_mix(seed), 0};
+    mla_case_decode(a, a_size, op, reject, &test);
+    mla_case_decode(b, b_size, op, reject, &other);
+    mla_case_cross(&test, &other, &rng);
+    return emit(&test, out, out_size);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tensors.c - allocation, wiring, patterns and overrides. What the numbers are: fill.c.
+ */
+#include "fuzz/tensors.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz/arguments.h"
+#include "fuzz/family.h"
+#include "fuzz/fill.h"
+#include "fuzz/indices.h"
+
+uint16_t mla_tensors_pattern16(const struct mla_tensors *tensors)
+{
+    return tensors->dirt % 2 == 0 ? 0xffa5 : 0x7fb3;
+}
+
+uint32_t mla_tensors_pattern32(const struct mla_tensors *tensors)
+{
+    return (uint32_t)mla_tensors_pattern16(tensors) * 0x10001u;
+}
+
+uint64_t mla_tensor_hash(const struct mla_tensor *tensor)
+{
+    const unsigned char *data = tensor->guard.data;
+    size_t bytes = tensor->guard.bytes;
+    uint64_t hash = 0x9e3779b97f4a7c15u, word;
+    for (; bytes >= sizeof word; data += sizeof word, bytes -= sizeof word) {
+        memcpy(&word, data, sizeof word);
+        hash = (hash ^ word) * 0x2127599bf4325c37u;
+        hash ^= hash >> 29;
+    }
+    for (; bytes > 0; data++, bytes--)
+        hash = (hash ^ *data) * 0x100000001b3u;
+    return hash;
+}
+
+static void *add(struct mla_tensors *t, const char *name, int64_t rank, enum mla_tensor_role role,
+                 int64_t elements_n, size_t element_bytes)
+{
+    struct mla_tensor *tensor = &t->list[t->n];
+    uint64_t place = mla_number_at(mla_stream_key(t->test.seed, MLA_STREAM_PLACE), t->n, t->dirt, 0);
+    snprintf(tensor->name, sizeof tensor->name, "%s", name);
+    tensor->rank = rank;
+    tensor->role = role;
+    tensor->elements_n = elements_n;
+    tensor->element_bytes = element_bytes;
+    if (!mla_guard_make(&tensor->guard, (size_t)elements_n * element_bytes, element_bytes,
+                        (enum mla_guard_place)(place % MLA_GUARD_PLACES_N)))
+        return NULL;
+    t->n++;
+    return tensor->guard.data;
+}
+
+static bool allocate_ring(struct mla_tensors *t)
+{
+    struct mla_ring_args *a = &t->ring;
+    int64_t q_n = a->batch * a->heads * a->q_rows;
+    bool ok = true;
+    for (int64_t d = 0; d < a->ring_size && ok; d++) {
+        t->q[d] = add(t, "q", d, MLA_TENSOR_INPUT, q_n * a->head_dim, 2);
+        t->kv[d] = t->q[d] == NULL ? NULL
+                                   : add(t, "kv", d, MLA_TENSOR_INPUT,
+                                         a->kv_batch * a->kv_rows * a->head_dim, 2);
+        t->gathered[d] = t->kv[d] == NULL
+                             ? NULL
+                             : add(t, "gathered", d, MLA_TENSOR_SCRATCH,
+                                   a->gathered_batch * a->gathered_rows * a->head_dim, 2);
+        t->out[d] = t->gathered[d] == NULL
+                        ? NULL
+                        : add(t, "out", d, MLA_TENSOR_OUTPUT, q_n * a->head_dim_v, 2);
+        ok = t->out[d] != NULL;
+        if (ok && t->test.stats) {
+            t->stats[d] = add(t, "stats", d, MLA_TENSOR_OUTPUT, 2 * q_n, 4);
+            ok = t->stats[d] != NULL;
+        }
+    }
+    a->q = t->q;
+    a->kv = t->kv;
+    a->gathered = t->gathered;
+    a->out = t->out;
+    a->stats = t->test.stats ? t->stats : NULL;
+    return ok;
+}
+
+static bool allocate_sparse(struct mla_tensors *t)
+{
+    struct mla_sparse_args *a = &t->sparse;
+    int64_t rows = a->queries * a->heads;
+    a->q_lift = add(t, "q_lift", 0, MLA_TENSOR_INPUT, rows * a->latent, 2);
+    a->q_pe = a->q_lift == NULL ? NULL : add(t, "q_pe", 0, MLA_TENSOR_INPUT, rows * a->rope, 2);
+    a->c_kv = a->q_pe == NULL ? NULL
+                              : add(t, "c_kv", 0, MLA_TENSOR_INPUT, a->keys * a->latent, 2);
+    a->k_pe = a->c_kv == NULL ? NULL : add(t, "k_pe", 0, MLA_TENSOR_INPUT, a->keys * a->rope, 2);
+    if (a->k_pe == NULL)
+        return false;
+    if (!a->dense) {
+        a->topk_indices =
+            add(t, "topk_indices", 0, MLA_TENSOR_INPUT, mla_indices_elements(a), 4);
+        if (a->topk_indices == NULL)
+            return false;
+    }
+    a->out = add(t, "out", 0, MLA_TENSOR_OUTPUT, rows * a->latent, 2);
+    if (a->out != NULL && t->test.stats)
+        a->stats = add(t, "stats", 0, MLA_TENSOR_OUTPUT, rows * 2, 4);
+    return a->out != NULL && (!t->test.stats || a->stats != NULL);
+}
+
+static void pattern_fill(struct mla_tensors *t, struct mla_tensor *tensor)
+{
+    /* Both patterns repeat every two bytes. */
+    uint16_t word = mla_tensors_pattern16(t);
+    for (size_t i = 0; i + 1 < tensor->guard.bytes; i += 2)
+        memcpy(tensor->guard.data + i, &word, sizeof word);
+}
+
+void mla_tensors_reset(struct mla_tensors *tensors)
+{
+    for (size_t i = 0; i < tensors->n; i++) {
+        struct mla_tensor *tensor = &tensors->list[i];
+        if (tensor->role == MLA_TENSOR_INPUT)
+            continue;
+        pattern_fill(tensors, tensor);
+        tensor->hash = mla_tensor_hash(tensor);
+    }
+}
+
+struct mla_tensor *mla_tensors_find(struct mla_tensors *tensors, const char *name, int64_t rank)
+{
+    for (size_t i = 0; i < tensors->n; i++)
+        if (tensors->list[i].rank == rank && strcmp(tensors->list[i].name, name) == 0)
+            return &tensors->list[i];
+    return NULL;
+}
+
+static bool override_one(struct mla_tensors *t, const struct mla_override *o,
+                         char error[MLA_CASE_ERROR_MAX])
+{
+    struct mla_tensor *tensor = mla_tensors_find(t, o->tensor, o->rank);
+    if (tensor == NULL || tensor->role != MLA_TENSOR_INPUT) {
+        snprintf(error, MLA_CASE_ERROR_MAX, "put = %s.%" PRId64 ": no such input tensor",
+                 o->tensor, o->rank);
+        return false;
+    }
+    if (o->at < 0 || o->at >= tensor->elements_n) {
+        snprintf(error, MLA_CASE_ERROR_MAX,
+                 "put = %s.%" PRId64 "@%" PRId64 ": element must lie in 0 .. %" PRId64, o->tensor,
+                 o->rank, o->at, tensor->elements_n - 1);
+        return false;
+    }
+    if (tensor->element_bytes == 2 && o->bits > 0xffff) {
+        snprintf(error, MLA_CASE_ERROR_MAX, "put = %s: %" PRIx32 " is no bf16 pattern (0 .. ffff)",
+                 o->tensor, o->bits);
+        return false;
+    }
+    unsigned char *at = tensor->guard.data + (size_t)o->at * tensor->element_bytes;
+    if (tensor->element_bytes == 2)
+        memcpy(at, &(uint16_t){(uint16_t)o->bits}, 2);
+    else
+        memcpy(at, &o->bits, 4);
+    return true;
+}
+
+/* Break a rule on purpose: in the arguments, or by one number of the index list. */
+static bool violate(struct mla_tensors *t, const struct mla_violation *v,
+                    char error[MLA_CASE_ERROR_MAX])
+{
+    bool is_ring = t->test.op == MLA_OP_RING;
+    struct mla_tensor *topk = mla_tensors_find(t, "topk_indices", 0);
+    bool ok;
+    if (!is_ring && strcmp(v->field, "topk_indices") == 0 && strcmp(v->value, "null") != 0) {
+        ok = topk != NULL && v->at >= 0 && v->at < t->test.sparse.queries * t->test.sparse.topk;
+        if (ok) {
+            int64_t at = mla_indices_place(&t->test.sparse, v->at / t->test.sparse.topk,
+                                           v->at % t->test.sparse.topk);
+            int32_t value = (int32_t)strtoll(v->value, NULL, 10);
+            memcpy(topk->guard.data + (size_t)at * sizeof value, &value, sizeof value);
+        }
+    } else {
+        ok = mla_arguments_set((enum mla_op)t->test.op,
+                               is_ring ? (void *)&t->ring : (void *)&t->sparse, v);
+    }
+    if (!ok)
+        snprintf(error, MLA_CASE_ERROR_MAX, "set = %s@%" PRId64 ":%s: no such field or value",
+                 v->field, v->at, v->value);
+    return ok;
+}
+
+int32_t mla_tensors_make(const struct mla_case *test, uint32_t dirt, struct mla_tensors **tensors,
+                         char error[MLA_CASE_ERROR_MAX])
+{
+    int32_t status = MLA_ERR_NOMEM;
+    bool is_ring = test->op == MLA_OP_RING;
+    struct mla_tensors *t = calloc(1, sizeof *t);
+    *tensors = NULL;
+    snprintf(error, MLA_CASE_ERROR_MAX, "out of memory: %" PRId64 " bytes of tensors",
+             mla_case_bytes(test));
+    if (t == NULL)
+        return status;
+    t->test = *test;
+    t->dirt = dirt;
+    t->ring = mla_arguments_ring(test);
+    t->sparse = mla_arguments_sparse(test);
+    if (!(is_ring ? allocate_ring(t) : allocate_sparse(t)) ||
+        !(is_ring ? mla_fill_ring(t) : mla_fill_sparse(t)))
+        goto fail;
+    for (size_t i = 0; i < test->put_n; i++)
+        if (!override_one(t, &test->put[i], error)) {
+            status = MLA_ERR_PARAM;
+            goto fail;
+        }
+    for (size_t i = 0; i < test->set_n; i++)
+        if (!violate(t, &test->set[i], error)) {
+            status = MLA_ERR_PARAM;
+            goto fail;
+        }
+    for (size_t i = 0; i < t->n; i++)
+        if (t->list[i].role == MLA_TENSOR_INPUT)
+            t->list[i].hash = mla_tensor_hash(&t->list[i]);
+    mla_tensors_reset(t);
+    *tensors = t;
+    return MLA_OK;
+fail:
+    mla_tensors_free(t);
+    return status;
+}
+
+void mla_tensors_free(struct mla_tensors *tensors)
+{
+    if (tensors == NULL)
+        return;
+    for (size_t i = 0; i < tensors->n; i++)
+        mla_guard_free(&tensors->list[i].guard);
+    free(tensors);
+}

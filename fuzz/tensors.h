@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tensors.h - the tensors of a case in guarded memory, filled by its recipe, and the call that uses
+ * them.
+ *
+ * Contents depend only on (seed, tensor, place), so a variant of a case (other threads, layout,
+ * poison) has the same numbers wherever they mean something. Whatever must not be read holds poison:
+ * keys at positions >= logical_n, other slots, pad query rows, cache rows no row uses, unused slots
+ * of tiled indices. Outputs and scratch hold a pattern that no result can be.
+ */
+#ifndef MLA_FUZZ_TENSORS_H
+#define MLA_FUZZ_TENSORS_H
+
+#include "fuzz/case.h"
+#include "fuzz/guard.h"
+
+enum mla_tensor_role {
+    MLA_TENSOR_INPUT,
+    MLA_TENSOR_SCRATCH,
+    MLA_TENSOR_OUTPUT
+};
+
+struct mla_tensor {
+    char name[16];
+    int64_t rank;
+    enum mla_tensor_role role;
+    int64_t elements_n;
+    size_t element_bytes;
+    struct mla_guard guard;
+    uint64_t hash; /* of the contents as made or last reset */
+};
+
+#define MLA_TENSORS_MAX (5 * MLA_RING_SIZE_MAX)
+
+struct mla_tensors {
+    struct mla_case test;
+    uint32_t dirt; /* which pattern outputs and scratch hold */
+    size_t n;
+    struct mla_tensor list[MLA_TENSORS_MAX];
+    /* The call. Per-rank arrays are this structure's own: do not copy it. */
+    struct mla_ring_args ring;
+    struct mla_sparse_args sparse;
+    const uint16_t *q[MLA_RING_SIZE_MAX], *kv[MLA_RING_SIZE_MAX];
+    uint16_t *gathered[MLA_RING_SIZE_MAX], *out[MLA_RING_SIZE_MAX];
+    float *stats[MLA_RING_SIZE_MAX];
+};
+
+/*
+ * Make and fill. The case must have no problem (mla_case_problem). On error everything is freed and
+ * error says why: memory, or an override that names no element. *tensors is NULL then.
+ */
+int32_t mla_tensors_make(const struct mla_case *test, uint32_t dirt, struct mla_tensors **tensors,
+                         char error[MLA_CASE_ERROR_MAX]);
+void mla_tensors_free(struct mla_tensors *tensors);
+
+/* Put the pattern into outputs and scratch again. */
+void mla_tensors_reset(struct mla_tensors *tensors);
+
+/* The bf16 / float32 pattern of outputs and scratch: both are NaN. */
+uint16_t mla_tensors_pattern16(const struct mla_tensors *tensors);
+uint32_t mla_tensors_pattern32(const struct mla_tensors *tensors);
+
+/* The tensor of that name and rank, or NULL. */
+struct mla_tensor *mla_tensors_find(struct mla_tensors *tensors, const char *name, int64_t rank);
+
+/* A fast 64-bit hash of a tensor's bytes. */
+uint64_t mla_tensor_hash(const struct mla_tensor *tensor);
+
+#endif
