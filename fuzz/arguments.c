@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
+#define COUNT(array)   (sizeof(array) / sizeof((array)[0]))
 #define RING(member)   offsetof(struct mla_ring_args, member)
 #define SPARSE(member) offsetof(struct mla_sparse_args, member)
 

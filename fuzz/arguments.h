@@ -31,7 +31,8 @@ const struct mla_argument *mla_arguments(enum mla_op op, size_t *arguments_n);
 /*
  * Apply a violation to a call whose pointers are set. args: struct mla_ring_args or _sparse_args of
  * op; per-rank arrays are written through, so they must be the caller's own. "topk_indices" with a
- * number is not handled here (it changes a tensor). false: no such field, or the value does not fit.
+ * number is not handled here (it changes a tensor). false: no such field, or the value does not
+ * fit.
  */
 bool mla_arguments_set(enum mla_op op, void *args, const struct mla_violation *violation);
 

@@ -2,8 +2,8 @@
  *
  * call.c - calling a kernel directly or isolated.
  *
- * Isolated, the child writes its result into a shared mapping and leaves by _exit; the parent waits on
- * a pipe whose writing end closes with the child, so neither a crash nor a hang can hold it up.
+ * Isolated, the child writes its result into a shared mapping and leaves by _exit; the parent waits
+ * on a pipe whose writing end closes with the child, so neither a crash nor a hang can hold it up.
  */
 #include "fuzz/call.h"
 
@@ -59,6 +59,10 @@ static void child(const struct mla_kernel *kernel, struct mla_tensors *tensors,
 #else
     (void)parent;
 #endif
+    /* A handler of the parent (a test runner's, an engine's) would take the crash for its own. */
+    static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+    for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
+        (void)signal(fatal[i], SIG_DFL);
     struct mla_call call = {0};
     direct(kernel, tensors, &call);
     call.end = MLA_CALL_CRASHED;

@@ -10,9 +10,9 @@
 
 enum mla_call_end {
     MLA_CALL_RETURNED = 0,
-    MLA_CALL_CRASHED,  /* a signal, or the process ended inside the kernel */
+    MLA_CALL_CRASHED,   /* a signal, or the process ended inside the kernel */
     MLA_CALL_TIMED_OUT, /* killed after the limit */
-    MLA_CALL_NOT_MADE  /* no child could be had: says nothing about the kernel */
+    MLA_CALL_NOT_MADE   /* no child could be had: says nothing about the kernel */
 };
 
 struct mla_call {

@@ -96,10 +96,11 @@ int64_t mla_case_work(const struct mla_case *test)
     const struct mla_ring_args *r = &test->ring;
     const struct mla_sparse_args *s = &test->sparse;
     if (test->op == MLA_OP_RING)
-        return saturate(product(r->ring_size * r->batch, r->heads, r->q_rows,
-                                saturate(product(r->logical_n, r->head_dim + r->head_dim_v, 1, 1))));
-    return saturate(product(s->queries, s->heads, s->dense ? s->keys : s->topk,
-                            2 * MLA_LATENT + s->rope));
+        return saturate(
+            product(r->ring_size * r->batch, r->heads, r->q_rows,
+                    saturate(product(r->logical_n, r->head_dim + r->head_dim_v, 1, 1))));
+    return saturate(
+        product(s->queries, s->heads, s->dense ? s->keys : s->topk, 2 * MLA_LATENT + s->rope));
 }
 
 int64_t mla_case_width(const struct mla_case *test)
@@ -121,7 +122,8 @@ float mla_case_scale(const struct mla_case *test)
     return (float)(1.0 / sqrt((double)test->ring.head_dim));
 }
 
-/* What the definition says of the shape alone: pointers stand for themselves, indices are not read. */
+/* What the definition says of the shape alone: pointers stand for themselves, indices are not read.
+ */
 static struct mla_refusal shape_refusal(const struct mla_case *test)
 {
     static const uint16_t element;

@@ -2,10 +2,11 @@
  *
  * case.h - a test case: parameters of one call, a recipe for its tensors, and the rows to judge.
  *
- * A case is one canonical text line, "op v=1 key=value ...", every field present and in fixed order;
- * its SHA-256 is its id. The same line is the byte form the fuzz engines mutate: any bytes decode to
- * some case (a line to itself, anything else to a draw from those bytes), so corpora stay readable and
- * old lines stay replayable: a field added later comes with a new version and a default for the old.
+ * A case is one canonical text line, "op v=1 key=value ...", every field present and in fixed
+ * order; its SHA-256 is its id. The same line is the byte form the fuzz engines mutate: any bytes
+ * decode to some case (a line to itself, anything else to a draw from those bytes), so corpora stay
+ * readable and old lines stay replayable: a field added later comes with a new version and a
+ * default for the old.
  */
 #ifndef MLA_FUZZ_CASE_H
 #define MLA_FUZZ_CASE_H
@@ -20,11 +21,7 @@
 #define MLA_CASE_PUT_MAX   8
 #define MLA_CASE_ERROR_MAX 512
 
-enum mla_op {
-    MLA_OP_RING = 0,
-    MLA_OP_SPARSE = 1,
-    MLA_OP_N
-};
+enum mla_op { MLA_OP_RING = 0, MLA_OP_SPARSE = 1, MLA_OP_N };
 
 /* The score regions a family may be asked for; which family knows which: family.c. */
 enum mla_region {
@@ -55,12 +52,12 @@ enum mla_indices {
     MLA_INDICES_DISTINCT,    /* distinct where the cache is large enough */
     MLA_INDICES_SORTED,      /* distinct and increasing */
     MLA_INDICES_REVERSED,    /* distinct and decreasing */
-    MLA_INDICES_CAUSAL,      /* the public test's recipe: even positions up to the row, padded with 0 */
-    MLA_INDICES_ONE_ROW,     /* all the same row */
-    MLA_INDICES_FEW_ROWS,    /* three rows, many copies */
-    MLA_INDICES_REPEAT,      /* the first block again in every block */
-    MLA_INDICES_EDGES,       /* first and last cache row */
-    MLA_INDICES_ODD_ONE,     /* one row once, another everywhere else */
+    MLA_INDICES_CAUSAL,  /* the public test's recipe: even positions up to the row, padded with 0 */
+    MLA_INDICES_ONE_ROW, /* all the same row */
+    MLA_INDICES_FEW_ROWS, /* three rows, many copies */
+    MLA_INDICES_REPEAT,   /* the first block again in every block */
+    MLA_INDICES_EDGES,    /* first and last cache row */
+    MLA_INDICES_ODD_ONE,  /* one row once, another everywhere else */
     MLA_INDICES_N
 };
 
@@ -76,9 +73,9 @@ enum mla_poison {
 
 /* One rule broken on purpose: an argument field replaced after the tensors were made. */
 struct mla_violation {
-    char field[32];  /* ABI field, "kv[1]", or "topk_indices" */
-    int64_t at;      /* flat list position for topk_indices, else 0 */
-    char value[32];  /* decimal, %a, nan, inf, or "null" */
+    char field[32]; /* ABI field, "kv[1]", or "topk_indices" */
+    int64_t at;     /* flat list position for topk_indices, else 0 */
+    char value[32]; /* decimal, %a, nan, inf, or "null" */
 };
 
 /* One element replaced. tensor: "q", "kv", "q_lift", ... */

@@ -2,9 +2,9 @@
  *
  * case_draw.c - random cases, weighted toward the geometry in which such kernels have failed.
  *
- * Lengths come from short lists of boundaries (tile, chunk, shard, ring) and their neighbours, because
- * faults live there and a uniform draw rarely meets them. A draw fills fields freely; mla_case_fix
- * then makes the result legal and small, so the two share no rules.
+ * Lengths come from short lists of boundaries (tile, chunk, shard, ring) and their neighbours,
+ * because faults live there and a uniform draw rarely meets them. A draw fills fields freely;
+ * mla_case_fix then makes the result legal and small, so the two share no rules.
  */
 #include "fuzz/case.h"
 
@@ -55,36 +55,32 @@ static float draw_scale(struct mla_rng *rng)
 
 /* ---- ring ---- */
 
-enum ring_mode {
-    MODE_CONTIGUOUS,
-    MODE_BALANCED,
-    MODE_CHUNKED,
-    MODE_ROTATED
-};
+enum ring_mode { MODE_CONTIGUOUS, MODE_BALANCED, MODE_CHUNKED, MODE_ROTATED };
 
 /* logical_n at and around every boundary of the contiguous layout. */
 static int64_t draw_length(const struct mla_ring_args *r, struct mla_rng *rng)
 {
     int64_t all = r->ring_size * r->kv_rows;
-    int64_t edge = PICK(rng, 1, 32, 64, r->k_chunk_size, r->ring_size * 32, 2 * r->ring_size * 32,
-                        r->kv_rows, 2 * r->kv_rows, all - r->kv_rows, all, all, all,
-                        1 + mla_rng_below(rng, all));
+    int64_t edge =
+        PICK(rng, 1, 32, 64, r->k_chunk_size, r->ring_size * 32, 2 * r->ring_size * 32, r->kv_rows,
+             2 * r->kv_rows, all - r->kv_rows, all, all, all, 1 + mla_rng_below(rng, all));
     return edge + PICK(rng, 0, 0, 0, -1, 1, -31);
 }
 
-/* kv_actual_isl and logical_n of a rotated chunk, in tiles, at the places rotation is known to break. */
+/* kv_actual_isl and logical_n of a rotated chunk, in tiles, at the places rotation is known to
+ * break. */
 static void draw_rotation(struct mla_ring_args *r, struct mla_rng *rng)
 {
     int64_t all = r->ring_size * r->kv_rows / MLA_TILE, slab = r->ring_size * r->q_rows / MLA_TILE;
     int64_t tiles = r->q_rows / MLA_TILE;
-    int64_t prior = PICK(rng, 0, 1, r->k_chunk_size / MLA_TILE - 1, tiles, tiles - 1, slab,
-                         slab - 1, slab + 1, slab + tiles, all - 1, mla_rng_below(rng, all),
-                         mla_rng_below(rng, all));
+    int64_t prior =
+        PICK(rng, 0, 1, r->k_chunk_size / MLA_TILE - 1, tiles, tiles - 1, slab, slab - 1, slab + 1,
+             slab + tiles, all - 1, mla_rng_below(rng, all), mla_rng_below(rng, all));
     if (prior > all - 1)
         prior = all - 1;
     int64_t most = all - prior < slab ? all - prior : slab;
-    int64_t fresh = PICK(rng, 1, most, most, most, 1 + mla_rng_below(rng, most),
-                         1 + mla_rng_below(rng, most));
+    int64_t fresh =
+        PICK(rng, 1, most, most, most, 1 + mla_rng_below(rng, most), 1 + mla_rng_below(rng, most));
     r->has_prior = 1;
     r->kv_actual_isl = prior * MLA_TILE;
     r->logical_n = (prior + fresh) * MLA_TILE;
@@ -152,7 +148,9 @@ static void draw_ring(struct mla_case *test, struct mla_rng *rng)
     draw_mode(r, rng);
     r->gathered_rows = r->ring_size * r->kv_rows + PICK(rng, 0, 0, 1, 32, 45);
     test->has_future = mla_rng_chance(rng, 1, 12);
-    test->future = test->has_future ? mla_rng_below(rng, r->ring_size * r->kv_rows) : 0;
+    /* Not from the very beginning: the rows before it are the ones to be judged. */
+    int64_t all = r->ring_size * r->kv_rows;
+    test->future = test->has_future ? all / 4 + mla_rng_below(rng, all - all / 4) : 0;
 }
 
 /* ---- sparse ---- */
@@ -195,7 +193,7 @@ void mla_case_draw(struct mla_case *test, enum mla_op op, struct mla_rng *rng)
 
 /* ---- violations ---- */
 
-/* Values that break a rule of a valid call; "+" and "*" stand for values made from the call. */
+/* Values that break a rule of a valid call. */
 struct breakage {
     const char *field;
     const char *values; /* separated by spaces */
@@ -280,6 +278,25 @@ static int64_t word(const char *words, int64_t i, char *text, size_t bytes)
     return n;
 }
 
+/* Fields that mean something, or are tied to others, only in some calls. */
+static bool applies(const struct mla_case *test, const char *field)
+{
+    const struct {
+        const char *field;
+        bool counts;
+    } conditions[] = {{"scale", test->ring.has_scale},
+                      {"kv_cache_batch_idx", test->ring.has_slot},
+                      {"kv_batch", !test->ring.has_slot},
+                      {"kv_actual_isl", test->ring.has_prior},
+                      {"q_pos_offset", test->sparse.has_q_pos_offset},
+                      {"topk", !test->sparse.dense},
+                      {"topk_indices", !test->sparse.dense}};
+    for (size_t i = 0; i < COUNT(conditions); i++)
+        if (strcmp(field, conditions[i].field) == 0)
+            return conditions[i].counts;
+    return true;
+}
+
 static void break_value(struct mla_violation *v, const char *words, struct mla_rng *rng)
 {
     int64_t n = word(words, -1, v->value, sizeof v->value);
@@ -300,7 +317,7 @@ static void break_index(const struct mla_case *test, struct mla_violation *v, st
 }
 
 /* The ends of ranges that depend on the call: one beyond the last legal value. */
-static bool break_relative(const struct mla_case *test, struct mla_violation *v,
+static void break_relative(const struct mla_case *test, struct mla_violation *v,
                            struct mla_rng *rng)
 {
     const struct mla_ring_args *r = &test->ring;
@@ -318,25 +335,32 @@ static bool break_relative(const struct mla_case *test, struct mla_violation *v,
         {"q_rows", r->kv_rows + 32},
         {"kv_head_dim", r->head_dim + 32},
     };
-    size_t i = (size_t)mla_rng_below(rng, (int64_t)COUNT(near));
+    size_t i;
+    do
+        i = (size_t)mla_rng_below(rng, (int64_t)COUNT(near));
+    while (!applies(test, near[i].field));
     snprintf(v->field, sizeof v->field, "%s", near[i].field);
     snprintf(v->value, sizeof v->value, "%" PRId64, near[i].value);
-    return true;
 }
 
 static void break_one(const struct mla_case *test, struct mla_violation *v, struct mla_rng *rng)
 {
     bool is_ring = test->op == MLA_OP_RING;
     memset(v, 0, sizeof *v);
-    if (is_ring && mla_rng_chance(rng, 1, 4) && break_relative(test, v, rng))
+    if (is_ring && mla_rng_chance(rng, 1, 4)) {
+        break_relative(test, v, rng);
         return;
+    }
     if (!is_ring && !test->sparse.dense && mla_rng_chance(rng, 1, 3)) {
         break_index(test, v, rng);
         return;
     }
     const struct breakage *table = is_ring ? ring_breakages : sparse_breakages;
     size_t table_n = is_ring ? COUNT(ring_breakages) : COUNT(sparse_breakages);
-    const struct breakage *row = &table[mla_rng_below(rng, (int64_t)table_n)];
+    const struct breakage *row;
+    do
+        row = &table[mla_rng_below(rng, (int64_t)table_n)];
+    while (!applies(test, row->field));
     snprintf(v->field, sizeof v->field, "%s", row->field);
     break_value(v, row->values, rng);
 }
@@ -349,6 +373,5 @@ void mla_case_draw_violation(struct mla_case *test, struct mla_rng *rng)
         break_one(test, &test->set[i], rng);
     if (test->set_n == 2 && strcmp(test->set[0].field, test->set[1].field) == 0)
         test->set_n = 1;
-    memset(test->set + test->set_n, 0,
-           (MLA_CASE_SET_MAX - test->set_n) * sizeof test->set[0]);
+    memset(test->set + test->set_n, 0, (MLA_CASE_SET_MAX - test->set_n) * sizeof test->set[0]);
 }

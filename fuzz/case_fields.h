@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * case_fields.h - the table of case fields: one line a field drives formatting, parsing and mutation.
+ * case_fields.h - the table of case fields: one line a field drives formatting, parsing and
+ * mutation.
  */
 #ifndef MLA_FUZZ_CASE_FIELDS_H
 #define MLA_FUZZ_CASE_FIELDS_H
@@ -23,7 +24,7 @@ struct mla_field {
     const char *key;
     enum mla_field_kind kind;
     size_t offset;
-    size_t has_offset;                 /* optional kinds */
+    size_t has_offset;                  /* optional kinds */
     const char *(*name)(int32_t value); /* MLA_FIELD_NAME: NULL beyond the last */
 };
 

@@ -3,8 +3,8 @@
  * case_mutate.c - making changed cases legal again, and changing them: the custom mutator's core.
  *
  * Mutation works on fields, never on bytes: it redraws a part (data, geometry, sample), nudges one
- * length by a unit, or takes a part from another case. mla_case_fix restores every rule afterwards, so
- * the value targets never see an invalid case.
+ * length by a unit, or takes a part from another case. mla_case_fix restores every rule afterwards,
+ * so the value targets never see an invalid case.
  */
 #include "fuzz/case.h"
 
@@ -175,9 +175,9 @@ static void fix_sparse(struct mla_case *test)
 /* A row costs the oracle a time proportional to its keys: judge fewer where they are many. */
 static void fix_rows(struct mla_case *test)
 {
-    int64_t keys = test->op == MLA_OP_RING  ? test->ring.logical_n
-                   : test->sparse.dense ? test->sparse.keys
-                                        : test->sparse.topk;
+    int64_t keys = test->op == MLA_OP_RING ? test->ring.logical_n
+                   : test->sparse.dense    ? test->sparse.keys
+                                           : test->sparse.topk;
     int64_t columns = mla_case_width(test) + mla_case_value_width(test);
     int64_t most = clamp((int64_t)1000000 / (keys * columns), 1, 16);
     test->rows = clamp(test->rows, 1, most);

@@ -2,8 +2,8 @@
  *
  * case_text.c - a case to its canonical line and back.
  *
- * Parsing is strict by one rule: what was parsed, formatted again, must give the same bytes. So every
- * case has exactly one line and one id, and a damaged line cannot slip through.
+ * Parsing is strict by one rule: what was parsed, formatted again, must give the same bytes. So
+ * every case has exactly one line and one id, and a damaged line cannot slip through.
  */
 #include "fuzz/case.h"
 
@@ -59,7 +59,8 @@ static void put_overrides(struct writer *w, const struct mla_case *test)
 static void put_field(struct writer *w, const struct mla_case *test, const struct mla_field *field)
 {
     const char *at = (const char *)test + field->offset;
-    bool optional = field->kind == MLA_FIELD_OPTIONAL_INT || field->kind == MLA_FIELD_OPTIONAL_FLOAT;
+    bool optional =
+        field->kind == MLA_FIELD_OPTIONAL_INT || field->kind == MLA_FIELD_OPTIONAL_FLOAT;
     put(w, " %s=", field->key);
     if (optional && *(const int32_t *)(const void *)((const char *)test + field->has_offset) == 0) {
         put(w, "-");
@@ -188,8 +189,8 @@ static bool parse_override(struct span s, struct mla_override *o)
     struct span at = span_cut(&s, ':');
     char bits[16], *end;
     if (tensor.n == 0 || !span_copy(tensor, o->tensor, sizeof o->tensor) ||
-        !parse_int(rank, &o->rank) || !parse_int(at, &o->at) ||
-        !span_copy(s, bits, sizeof bits) || !isxdigit((unsigned char)bits[0]))
+        !parse_int(rank, &o->rank) || !parse_int(at, &o->at) || !span_copy(s, bits, sizeof bits) ||
+        !isxdigit((unsigned char)bits[0]))
         return false;
     unsigned long long value = strtoull(bits, &end, 16);
     o->bits = (uint32_t)value;

@@ -2,8 +2,8 @@
  *
  * corpus.h - files of case lines.
  *
- * One canonical line a case; empty lines and lines that begin with '#' are comments. A damaged line,
- * a file that cannot be read or one without cases is an error, never skipped.
+ * One canonical line a case; empty lines and lines that begin with '#' are comments. A damaged
+ * line, a file that cannot be read or one without cases is an error, never skipped.
  */
 #ifndef MLA_FUZZ_CORPUS_H
 #define MLA_FUZZ_CORPUS_H
@@ -16,8 +16,8 @@ struct mla_corpus {
 };
 
 /*
- * Append the cases of a file. MLA_OK; MLA_ERR_PARAM with "FILE:LINE: reason" (or "FILE: reason"), the
- * corpus then keeps what it held before; MLA_ERR_NOMEM.
+ * Append the cases of a file. MLA_OK; MLA_ERR_PARAM with "FILE:LINE: reason" (or "FILE: reason"),
+ * the corpus then keeps what it held before; MLA_ERR_NOMEM.
  */
 int32_t mla_corpus_read(struct mla_corpus *corpus, const char *path, char *error,
                         size_t error_bytes);

@@ -42,7 +42,7 @@ struct mla_family {
 /* families[family] is the family of that number; the order is part of nothing stored. */
 const struct mla_family *const *mla_families(size_t *families_n);
 const char *mla_family_name(int32_t family); /* NULL beyond the last */
-int32_t mla_family_find(const char *name); /* -1 when unknown */
+int32_t mla_family_find(const char *name);   /* -1 when unknown */
 bool mla_family_knows(int32_t family, int32_t region);
 
 extern const struct mla_family mla_family_upstream, mla_family_profile, mla_family_full,

@@ -2,11 +2,11 @@
  *
  * family_coded.c - values that say where they come from, selected one at a time.
  *
- * Every value is a bit pattern made from its key and column. Every (head, query row) chooses one key
- * among those it sees; the columns that do not serve as value spell the key's number in +-1, the query
- * the chosen key's number, large enough that a single differing digit leaves a weight below e^-104. A
- * wrong row, head, batch or column then gives a wholly different number. Keys whose numbers agree in
- * the digits there is room for share the weight.
+ * Every value is a bit pattern made from its key and column. Every (head, query row) chooses one
+ * key among those it sees; the columns that do not serve as value spell the key's number in +-1,
+ * the query the chosen key's number, large enough that a single differing digit leaves a weight
+ * below e^-104. A wrong row, head, batch or column then gives a wholly different number. Keys whose
+ * numbers agree in the digits there is room for share the weight.
  */
 #include <math.h>
 
@@ -33,11 +33,10 @@ static void query(const struct mla_family_view *view, int64_t batch, int64_t hea
     for (int64_t c = 0; c < view->width; c++)
         row[c] = 0;
     uint64_t stream = mla_stream_key(view->test->seed, MLA_STREAM_TARGET);
-    uint64_t bits =
-        mla_number_at(stream, (uint64_t)batch, (uint64_t)head, (uint64_t)position);
+    uint64_t bits = mla_number_at(stream, (uint64_t)batch, (uint64_t)head, (uint64_t)position);
     int64_t chosen = view->pick_key(view, position, bits);
     /* One digit off costs 2*size in the score: 2*size*scale >= 128. */
-    double size = exp2(ceil(log2(64.0 / view->scale)));
+    double size = ldexp(1.0, ilogb(64.0 / view->scale) + 1);
     spell(view, chosen < 0 ? 0 : chosen, size, row);
 }
 
@@ -45,8 +44,7 @@ static void key(const struct mla_family_view *view, int64_t batch, int64_t posit
 {
     uint64_t stream = mla_stream_key(view->test->seed, MLA_STREAM_KEY);
     for (int64_t c = 0; c < view->width; c++) {
-        uint64_t bits =
-            mla_number_at(stream, (uint64_t)batch, (uint64_t)position, (uint64_t)c);
+        uint64_t bits = mla_number_at(stream, (uint64_t)batch, (uint64_t)position, (uint64_t)c);
         /* Any sign and significand, exponents 2^-8 .. 2^7: all distinct magnitudes are ordinary. */
         uint16_t exponent = (uint16_t)(119 + (bits >> 20) % 16);
         row[c] = c < view->width_v

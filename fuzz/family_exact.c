@@ -40,7 +40,7 @@ static void key(const struct mla_family_view *view, int64_t batch, int64_t posit
         row[c] = mla_number_to_bf16(
             value(view, mla_number_at(stream, (uint64_t)batch, (uint64_t)position, (uint64_t)c)));
     /* Steps of 128/scale, each a multiple of the last: exact in bf16 up to 256 steps. */
-    double step = 128.0 / exp2(floor(log2(view->scale)));
+    double step = ldexp(128.0, -ilogb(view->scale));
     bool chosen = view->test->region == MLA_REGION_SELECT && position % SELECT_EVERY == 0;
     int64_t rank = position / SELECT_EVERY;
     row[view->width - 1] = chosen && rank < 256 ? mla_number_to_bf16(step * (double)(rank + 1)) : 0;

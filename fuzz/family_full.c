@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * family_full.c - N(0,1) keys and values under queries of every size: q is 2^amount * N(0,1), amount
- * from -6 (nearly flat weights) to 4 (one key takes nearly all).
+ * family_full.c - N(0,1) keys and values under queries of every size: q is 2^amount * N(0,1),
+ * amount from -6 (nearly flat weights) to 4 (one key takes nearly all).
  */
 #include <math.h>
 
@@ -28,7 +28,7 @@ static void key(const struct mla_family_view *view, int64_t batch, int64_t posit
 
 static const enum mla_region regions[] = {MLA_REGION_NORMAL};
 
-const struct mla_family mla_family_full = {"full", "queries of every size, 2^amount * N(0,1)",
+const struct mla_family mla_family_full = {"full",  "queries of every size, 2^amount * N(0,1)",
                                            regions, sizeof regions / sizeof regions[0],
                                            -6,      4,
                                            query,   key};

@@ -2,9 +2,9 @@
  *
  * family_profile.c - scores exactly as asked, independent of the values.
  *
- * The query is 1 in one column that does not serve as value and 0 elsewhere; the wanted score stands
- * in that column of the key. Every value is a fair coin's sign times a magnitude, and nothing else
- * depends on those coins: that is what makes statistical tests on the values sound.
+ * The query is 1 in one column that does not serve as value and 0 elsewhere; the wanted score
+ * stands in that column of the key. Every value is a fair coin's sign times a magnitude, and
+ * nothing else depends on those coins: that is what makes statistical tests on the values sound.
  */
 #include <math.h>
 
@@ -58,7 +58,8 @@ static double wanted(const struct mla_family_view *view, int64_t position, doubl
     case MLA_REGION_UNDER:
         return -86.0 - 24.0 * unit;
     case MLA_REGION_SPREAD:
-        return position % view->shard_keys == (view->shard_keys - 1) / 2 ? 0.0 : -88.0 - 22.0 * unit;
+        return position % view->shard_keys == (view->shard_keys - 1) / 2 ? 0.0
+                                                                         : -88.0 - 22.0 * unit;
     case MLA_REGION_EQUAL_MAXIMA:
         return position % view->shard_keys == 0 ? 0.0 : -0.5 - 2.0 * unit;
     case MLA_REGION_CLUSTERS:
@@ -84,9 +85,9 @@ static void key(const struct mla_family_view *view, int64_t batch, int64_t posit
 }
 
 static const enum mla_region regions[] = {
-    MLA_REGION_FLAT, MLA_REGION_GEOMETRIC, MLA_REGION_FIRST,        MLA_REGION_LAST,
-    MLA_REGION_EDGE, MLA_REGION_RISING,    MLA_REGION_FALLING,      MLA_REGION_HALF,
-    MLA_REGION_DEEP, MLA_REGION_UNDER,     MLA_REGION_SPREAD,       MLA_REGION_EQUAL_MAXIMA,
+    MLA_REGION_FLAT,    MLA_REGION_GEOMETRIC, MLA_REGION_FIRST,   MLA_REGION_LAST,
+    MLA_REGION_EDGE,    MLA_REGION_RISING,    MLA_REGION_FALLING, MLA_REGION_HALF,
+    MLA_REGION_DEEP,    MLA_REGION_UNDER,     MLA_REGION_SPREAD,  MLA_REGION_EQUAL_MAXIMA,
     MLA_REGION_CLUSTERS};
 
 const struct mla_family mla_family_profile = {

@@ -132,7 +132,8 @@ static int64_t pick_sparse(const struct mla_family_view *view, int64_t row, uint
         return (int64_t)(bits % (uint64_t)(last + 1));
     }
     for (int64_t tries = 0; tries < a->topk; tries++) {
-        int64_t key = lists[row * a->topk + (int64_t)((bits + (uint64_t)tries) % (uint64_t)a->topk)];
+        int64_t key =
+            lists[row * a->topk + (int64_t)((bits + (uint64_t)tries) % (uint64_t)a->topk)];
         if (in_force(a, row, key))
             return key;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz_reject.c - fuzz target. Property: a call that breaks one rule or two, of either operation, is refused
- * with the status of the first broken rule, a message naming its parameter and value, and not one byte
- * written.
+ * fuzz_reject.c - fuzz target. Property: a call that breaks one rule or two, of either operation,
+ * is refused with the status of the first broken rule, a message naming its parameter and value,
+ * and not one byte written.
  */
 #include "fuzz/target.h"
 

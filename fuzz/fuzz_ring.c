@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * fuzz_ring.c - fuzz target. Property: every valid ring call is accepted, leaves all memory but its
- * outputs and the allowed scratch alone, gives only results its arithmetic model allows, and the same
- * bits again under every relation.
+ * outputs and the allowed scratch alone, gives only results its arithmetic model allows, and the
+ * same bits again under every relation.
  */
 #include "fuzz/target.h"
 

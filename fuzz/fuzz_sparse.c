@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz_sparse.c - fuzz target. Property: every valid sparse call is accepted, leaves all memory but its
- * outputs alone, gives only results its arithmetic model allows, and the same bits again under every
- * relation.
+ * fuzz_sparse.c - fuzz target. Property: every valid sparse call is accepted, leaves all memory but
+ * its outputs alone, gives only results its arithmetic model allows, and the same bits again under
+ * every relation.
  */
 #include "fuzz/target.h"
 

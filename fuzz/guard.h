@@ -2,8 +2,9 @@
  *
  * guard.h - memory for one tensor between two unmapped pages.
  *
- * The bytes between the tensor and the pages hold a pattern that is NaN as bf16 and float32 and -1 as
- * an index, and is checked afterwards. The mapping is shared: a forked child's writes are seen here.
+ * The bytes between the tensor and the pages hold a pattern that is NaN as bf16 and float32 and -1
+ * as an index, and is checked afterwards. The mapping is shared: a forked child's writes are seen
+ * here.
  */
 #ifndef MLA_FUZZ_GUARD_H
 #define MLA_FUZZ_GUARD_H

@@ -31,7 +31,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Distinct rows in scattered order; from the start again when the cache is smaller than the list. */
+/* Distinct rows in scattered order; from the start again when the cache is smaller than the list.
+ */
 static void fill_distinct(int64_t keys, int64_t topk, uint64_t bits, int32_t *list)
 {
     int64_t step = coprime_step(bits, keys);
@@ -76,8 +77,7 @@ static int32_t choose(const struct mla_case *test, int64_t j, uint64_t bits)
 void mla_indices_fill(const struct mla_case *test, int64_t q, int32_t *list)
 {
     int64_t keys = test->sparse.keys, topk = test->sparse.topk;
-    uint64_t bits =
-        mla_number_at(mla_stream_key(test->seed, MLA_STREAM_INDEX), (uint64_t)q, 0, 0);
+    uint64_t bits = mla_number_at(mla_stream_key(test->seed, MLA_STREAM_INDEX), (uint64_t)q, 0, 0);
     bool sorted = test->indices == MLA_INDICES_SORTED || test->indices == MLA_INDICES_REVERSED;
     if (test->indices == MLA_INDICES_CAUSAL)
         fill_causal(keys, topk, q, list);

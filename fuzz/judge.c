@@ -14,9 +14,9 @@
 #include "fuzz/judge_internal.h"
 #include "fuzz/relations.h"
 
-static const char *const names[MLA_VERDICTS_N] = {
-    "pass",        "fail-certain", "fail-improbable", "unjudged",
-    "unsupported", "refused",      "crash",           "timeout"};
+static const char *const names[MLA_VERDICTS_N] = {"pass",     "fail-certain", "fail-improbable",
+                                                  "unjudged", "unsupported",  "refused",
+                                                  "crash",    "timeout"};
 
 const char *mla_verdict_name(enum mla_verdict_kind kind)
 {
@@ -51,8 +51,8 @@ bool mla_judge_call_end(const struct mla_call *call, struct mla_verdict *verdict
         if (call->signal_or_exit > 0)
             return mla_verdict_fail(verdict, MLA_VERDICT_CRASH, "signal %d (%s)",
                                     call->signal_or_exit, strsignal(call->signal_or_exit));
-        return mla_verdict_fail(verdict, MLA_VERDICT_CRASH, "process ended inside the kernel, exit %d",
-                                -call->signal_or_exit);
+        return mla_verdict_fail(verdict, MLA_VERDICT_CRASH,
+                                "process ended inside the kernel, exit %d", -call->signal_or_exit);
     case MLA_CALL_TIMED_OUT:
         return mla_verdict_fail(verdict, MLA_VERDICT_TIMEOUT, "no answer within %g s",
                                 call->seconds);
@@ -158,8 +158,8 @@ static bool judge_call(struct mla_tensors *t, const struct mla_kernel *kernel,
     if (call.status == MLA_ERR_UNSUPPORTED)
         return mla_verdict_fail(verdict, MLA_VERDICT_UNSUPPORTED, "%.200s", call.message);
     if (call.status == MLA_ERR_NOMEM)
-        return mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED, "out of memory in the kernel: %.180s",
-                                call.message);
+        return mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED,
+                                "out of memory in the kernel: %.180s", call.message);
     if (call.status != MLA_OK)
         return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
                                 "a valid call returned status %" PRId32 ": %.180s", call.status,
@@ -194,8 +194,8 @@ static bool same_outputs(struct mla_tensors *a, struct mla_tensors *b, bool stat
 }
 
 static void judge_relation(struct mla_subject *subject, const struct mla_relation *relation,
-                           const struct mla_kernel *kernel,
-                           const struct mla_judge_options *options, struct mla_verdict *verdict)
+                           const struct mla_kernel *kernel, const struct mla_judge_options *options,
+                           struct mla_verdict *verdict)
 {
     struct mla_case varied = subject->tensors->test;
     struct mla_tensors *other;
@@ -245,10 +245,11 @@ static void judge_valid(struct mla_subject *subject, const struct mla_kernel *ke
     if (ok && verdict->rows_n > 0)
         judge_relations(subject, kernel, options, verdict);
     if (verdict->rows_n == 0)
-        mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED,
-                         "all %" PRId64 " drawn rows are unspecified (non-finite input, range, or "
-                         "a model without a bound)",
-                         verdict->unspecified_n);
+        mla_verdict_fail(
+            verdict, MLA_VERDICT_UNJUDGED,
+            "none of %" PRId64 " drawn rows can be judged: %" PRId64 " see NaN or Inf, %" PRId64
+            " leave the range of float32, %" PRId64 " have no bound under the model",
+            verdict->unspecified_n, verdict->nonfinite_n, verdict->range_n, verdict->no_bound_n);
 }
 
 void mla_subject_judge(struct mla_subject *subject, const struct mla_kernel *kernel,

@@ -13,8 +13,7 @@ static bool surroundings(const struct mla_tensor *tensor, struct mla_verdict *ve
     if (mla_guard_intact(&tensor->guard, &offset))
         return true;
     return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
-                            "%s[%" PRId64 "]: byte %" PRId64
-                            " outside its %zu bytes was written",
+                            "%s[%" PRId64 "]: byte %" PRId64 " outside its %zu bytes was written",
                             tensor->name, tensor->rank, offset, tensor->guard.bytes);
 }
 

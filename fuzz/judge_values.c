@@ -23,8 +23,7 @@ int64_t mla_judge_place(const struct mla_tensors *tensors, struct mla_row row, i
     if (tensors->test.op == MLA_OP_RING)
         return ((row.batch * r->heads + row.head) * r->q_rows + row.row) * r->head_dim_v + column;
     int64_t quarter = s->latent / 4;
-    int64_t place =
-        s->out_order == MLA_OUT_MX4 ? column % 4 * quarter + column / 4 : column;
+    int64_t place = s->out_order == MLA_OUT_MX4 ? column % 4 * quarter + column / 4 : column;
     return (row.row * s->heads + row.head) * s->latent + place;
 }
 
@@ -32,7 +31,8 @@ void mla_judge_element(const struct mla_tensors *tensors, struct mla_row row, in
                        char text[96])
 {
     if (tensors->test.op == MLA_OP_RING)
-        snprintf(text, 96, "out[d=%" PRId64 ",b=%" PRId64 ",h=%" PRId64 ",r=%" PRId64 ",c=%" PRId64 "]",
+        snprintf(text, 96,
+                 "out[d=%" PRId64 ",b=%" PRId64 ",h=%" PRId64 ",r=%" PRId64 ",c=%" PRId64 "]",
                  row.rank, row.batch, row.head, row.row, column);
     else
         snprintf(text, 96, "out[q=%" PRId64 ",h=%" PRId64 ",l=%" PRId64 "]", row.row, row.head,
@@ -62,8 +62,8 @@ static double ulps(double error, double value)
     return ldexp(fabs(error), 8 - exponent); /* bf16: 8 significant bits */
 }
 
-static void record_worst(const struct mla_tensors *t, struct mla_row row, int64_t column, double got,
-                         const struct mla_bound *bound, struct mla_verdict *verdict)
+static void record_worst(const struct mla_tensors *t, struct mla_row row, int64_t column,
+                         double got, const struct mla_bound *bound, struct mla_verdict *verdict)
 {
     mla_judge_element(t, row, column, verdict->element);
     verdict->got = got;
@@ -76,9 +76,8 @@ static bool judge_element(const struct mla_tensors *t, struct mla_row row, int64
                           const struct mla_model *model, const struct mla_bound *bound,
                           struct tally *tally, struct mla_verdict *verdict)
 {
-    uint16_t bits = t->test.op == MLA_OP_RING
-                        ? t->out[row.rank][mla_judge_place(t, row, column)]
-                        : t->sparse.out[mla_judge_place(t, row, column)];
+    uint16_t bits = t->test.op == MLA_OP_RING ? t->out[row.rank][mla_judge_place(t, row, column)]
+                                              : t->sparse.out[mla_judge_place(t, row, column)];
     double got = (double)mla_number_from_bf16(bits), error = got - bound->o;
     struct mla_bound_error distance = mla_bound_error(bound, model, bits);
     bool inside = got >= (double)bound->lo && got <= (double)bound->hi;
@@ -106,9 +105,8 @@ static bool judge_empty(const struct mla_tensors *t, struct mla_row row, int64_t
                         struct mla_verdict *verdict)
 {
     for (int64_t c = 0; c < columns_n; c++) {
-        uint16_t bits = t->test.op == MLA_OP_RING
-                            ? t->out[row.rank][mla_judge_place(t, row, c)]
-                            : t->sparse.out[mla_judge_place(t, row, c)];
+        uint16_t bits = t->test.op == MLA_OP_RING ? t->out[row.rank][mla_judge_place(t, row, c)]
+                                                  : t->sparse.out[mla_judge_place(t, row, c)];
         verdict->elements_n++;
         if (bits == 0)
             continue;
@@ -133,9 +131,10 @@ static bool judge_stats(const struct mla_tensors *t, struct mla_row row,
     struct mla_truth_info info = mla_truth_info(truth);
     mla_judge_element(t, row, 0, verdict->element);
     verdict->max_ratio = ratio;
-    return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
-                            "stats of the row: max=%a sum=%a, but max=%a log-sum-exp=%a err/bound=%g",
-                            (double)*max, (double)*sum, info.max, info.log_sum_exp, ratio);
+    return mla_verdict_fail(
+        verdict, MLA_VERDICT_FAIL_CERTAIN,
+        "stats of the row: max=%a sum=%a, but max=%a log-sum-exp=%a err/bound=%g", (double)*max,
+        (double)*sum, info.max, info.log_sum_exp, ratio);
 }
 
 static bool judge_row(struct mla_subject *subject, int64_t i, const struct mla_kernel *kernel,
@@ -151,6 +150,9 @@ static bool judge_row(struct mla_subject *subject, int64_t i, const struct mla_k
     if ((state != MLA_BOUND_OK && !empty) ||
         (empty && (kernel->promises & MLA_PROMISE_PAD_ZERO) == 0)) {
         verdict->unspecified_n++;
+        verdict->nonfinite_n += state == MLA_BOUND_NONFINITE;
+        verdict->range_n += state == MLA_BOUND_RANGE;
+        verdict->no_bound_n += state != MLA_BOUND_NONFINITE && state != MLA_BOUND_RANGE;
         return true;
     }
     verdict->rows_n++;

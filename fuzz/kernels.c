@@ -111,8 +111,10 @@ static int32_t add_plugin(struct mla_kernel_list *kernels, const char *spec, cha
     size_t loaded_n, n = path_length(spec), before = kernels->n;
     const char *name = spec[n] == ':' ? spec + n + 1 : "*";
     if (n >= sizeof path) {
-        snprintf(error, error_bytes, "kernel = '%.60s...': a plug-in's path must be shorter than "
-                                     "%zu bytes", spec, sizeof path);
+        snprintf(error, error_bytes,
+                 "kernel = '%.60s...': a plug-in's path must be shorter than "
+                 "%zu bytes",
+                 spec, sizeof path);
         return MLA_ERR_PARAM;
     }
     snprintf(path, sizeof path, "%.*s", (int)n, spec);

@@ -2,10 +2,10 @@
  *
  * number.h - the harness's own bf16 conversions and its counter-based random numbers.
  *
- * Kept apart from impl: a judge that read outputs through the kernel's conversions would share their
- * faults. Random numbers are a pure function of (key, counter), so an element's value depends on
- * nothing but the case's seed, its tensor and its place; integer arithmetic only, so it is the same
- * on every machine.
+ * Kept apart from impl: a judge that read outputs through the kernel's conversions would share
+ * their faults. Random numbers are a pure function of (key, counter), so an element's value depends
+ * on nothing but the case's seed, its tensor and its place; integer arithmetic only, so it is the
+ * same on every machine.
  */
 #ifndef MLA_FUZZ_NUMBER_H
 #define MLA_FUZZ_NUMBER_H

@@ -60,8 +60,7 @@ static void record_sparse(const struct mla_sparse_args *s, struct mla_store_case
     row->cores = s->cores;
     row->ring_size = row->batch = row->q_rows = row->kv_rows = row->head_dim = row->head_dim_v =
         row->logical_n = row->kv_actual_isl = row->kv_cache_batch_idx = row->is_balanced =
-            row->topology = row->num_links = row->q_chunk_size = row->k_chunk_size =
-                MLA_STORE_NULL;
+            row->topology = row->num_links = row->q_chunk_size = row->k_chunk_size = MLA_STORE_NULL;
 }
 
 void mla_record_case(const struct mla_case *test, const char *line, struct mla_store_case *row)

@@ -26,8 +26,8 @@ const char *mla_record_repro(const char *spec, const char *line, char text[MLA_R
 
 /*
  * The two lines of a failure:
- *   FAIL ring/scalar case=9f31c02ab7d1 fail-certain out[..] got=.. allowed=[..] err/bound=..: reason
- *     repro: mlacheck run --kernel scalar --case '..'
+ *   FAIL ring/scalar case=9f31c02ab7d1 fail-certain out[..] got=.. allowed=[..] err/bound=..:
+ * reason repro: mlacheck run --kernel scalar --case '..'
  */
 void mla_record_print(FILE *file, const struct mla_case *test, const char *spec,
                       const struct mla_verdict *verdict);

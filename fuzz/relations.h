@@ -2,9 +2,9 @@
  *
  * relations.h - what two calls must have in common, without an oracle.
  *
- * A relation changes a case into one whose output must have the same bits. Contents of tensors depend
- * only on seed and place, so the change of a field (threads, index layout, poison) is the whole
- * relation. Adding one: a function and a line in the table.
+ * A relation changes a case into one whose output must have the same bits. Contents of tensors
+ * depend only on seed and place, so the change of a field (threads, index layout, poison) is the
+ * whole relation. Adding one: a function and a line in the table.
  */
 #ifndef MLA_FUZZ_RELATIONS_H
 #define MLA_FUZZ_RELATIONS_H

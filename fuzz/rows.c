@@ -2,8 +2,8 @@
  *
  * rows.c - which (head, query row) pairs are judged, and their truths.
  *
- * The draw is a function of row_seed and the shape. Half of the rows stand at the ends of their rank,
- * where limits bite; the rest anywhere.
+ * The draw is a function of row_seed and the shape. Half of the rows stand at the ends of their
+ * rank, where limits bite; the rest anywhere.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@ static struct mla_row row_of(int64_t rank, int64_t batch, int64_t head, int64_t 
     return (struct mla_row){.rank = rank, .batch = batch, .head = head, .row = row};
 }
 
-static void draw_all(int64_t ranks, int64_t batch, int64_t heads,
-                     int64_t rows, struct mla_row *list)
+static void draw_all(int64_t ranks, int64_t batch, int64_t heads, int64_t rows,
+                     struct mla_row *list)
 {
     int64_t i = 0;
     for (int64_t d = 0; d < ranks; d++)
@@ -48,7 +48,9 @@ struct mla_row *mla_rows_draw(const struct mla_case *test, int64_t *rows_n)
         int64_t place = mla_rng_below(&rng, 4), any = mla_rng_below(&rng, rows);
         list[i] = row_of(mla_rng_below(&rng, ranks), mla_rng_below(&rng, batch),
                          mla_rng_below(&rng, heads),
-                         place == 0 ? 0 : place == 1 ? rows - 1 : any);
+                         place == 0   ? 0
+                         : place == 1 ? rows - 1
+                                      : any);
     }
     return list;
 }
@@ -57,7 +59,7 @@ struct mla_row *mla_rows_draw(const struct mla_case *test, int64_t *rows_n)
 
 struct work {
     struct mla_subject *subject;
-    int64_t next; /* atomic */
+    int64_t next;   /* atomic */
     int32_t status; /* atomic: the first error */
 };
 

@@ -43,7 +43,8 @@ static void *add(struct mla_tensors *t, const char *name, int64_t rank, enum mla
                  int64_t elements_n, size_t element_bytes)
 {
     struct mla_tensor *tensor = &t->list[t->n];
-    uint64_t place = mla_number_at(mla_stream_key(t->test.seed, MLA_STREAM_PLACE), t->n, t->dirt, 0);
+    uint64_t place =
+        mla_number_at(mla_stream_key(t->test.seed, MLA_STREAM_PLACE), t->n, t->dirt, 0);
     snprintf(tensor->name, sizeof tensor->name, "%s", name);
     tensor->rank = rank;
     tensor->role = role;
@@ -93,14 +94,12 @@ static bool allocate_sparse(struct mla_tensors *t)
     int64_t rows = a->queries * a->heads;
     a->q_lift = add(t, "q_lift", 0, MLA_TENSOR_INPUT, rows * a->latent, 2);
     a->q_pe = a->q_lift == NULL ? NULL : add(t, "q_pe", 0, MLA_TENSOR_INPUT, rows * a->rope, 2);
-    a->c_kv = a->q_pe == NULL ? NULL
-                              : add(t, "c_kv", 0, MLA_TENSOR_INPUT, a->keys * a->latent, 2);
+    a->c_kv = a->q_pe == NULL ? NULL : add(t, "c_kv", 0, MLA_TENSOR_INPUT, a->keys * a->latent, 2);
     a->k_pe = a->c_kv == NULL ? NULL : add(t, "k_pe", 0, MLA_TENSOR_INPUT, a->keys * a->rope, 2);
     if (a->k_pe == NULL)
         return false;
     if (!a->dense) {
-        a->topk_indices =
-            add(t, "topk_indices", 0, MLA_TENSOR_INPUT, mla_indices_elements(a), 4);
+        a->topk_indices = add(t, "topk_indices", 0, MLA_TENSOR_INPUT, mla_indices_elements(a), 4);
         if (a->topk_indices == NULL)
             return false;
     }
@@ -142,8 +141,8 @@ static bool override_one(struct mla_tensors *t, const struct mla_override *o,
 {
     struct mla_tensor *tensor = mla_tensors_find(t, o->tensor, o->rank);
     if (tensor == NULL || tensor->role != MLA_TENSOR_INPUT) {
-        snprintf(error, MLA_CASE_ERROR_MAX, "put = %s.%" PRId64 ": no such input tensor",
-                 o->tensor, o->rank);
+        snprintf(error, MLA_CASE_ERROR_MAX, "put = %s.%" PRId64 ": no such input tensor", o->tensor,
+                 o->rank);
         return false;
     }
     if (o->at < 0 || o->at >= tensor->elements_n) {

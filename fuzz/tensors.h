@@ -4,9 +4,9 @@
  * them.
  *
  * Contents depend only on (seed, tensor, place), so a variant of a case (other threads, layout,
- * poison) has the same numbers wherever they mean something. Whatever must not be read holds poison:
- * keys at positions >= logical_n, other slots, pad query rows, cache rows no row uses, unused slots
- * of tiled indices. Outputs and scratch hold a pattern that no result can be.
+ * poison) has the same numbers wherever they mean something. Whatever must not be read holds
+ * poison: keys at positions >= logical_n, other slots, pad query rows, cache rows no row uses,
+ * unused slots of tiled indices. Outputs and scratch hold a pattern that no result can be.
  */
 #ifndef MLA_FUZZ_TENSORS_H
 #define MLA_FUZZ_TENSORS_H
@@ -14,11 +14,7 @@
 #include "fuzz/case.h"
 #include "fuzz/guard.h"
 
-enum mla_tensor_role {
-    MLA_TENSOR_INPUT,
-    MLA_TENSOR_SCRATCH,
-    MLA_TENSOR_OUTPUT
-};
+enum mla_tensor_role { MLA_TENSOR_INPUT, MLA_TENSOR_SCRATCH, MLA_TENSOR_OUTPUT };
 
 struct mla_tensor {
     char name[16];

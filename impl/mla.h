@@ -28,19 +28,16 @@ extern "C" {
 /* Status of a call. Returned as int32_t; a value not listed here is a fault of the kernel. */
 enum mla_status {
     MLA_OK = 0,
-    MLA_ERR_PARAM = -1,       /* a parameter is outside its range */
-    MLA_ERR_SHAPE = -2,       /* dimensions are inconsistent, unsupported by definition, or overflow */
-    MLA_ERR_INDEX = -3,       /* a top-k index names no cache row */
+    MLA_ERR_PARAM = -1, /* a parameter is outside its range */
+    MLA_ERR_SHAPE = -2, /* dimensions are inconsistent, unsupported by definition, or overflow */
+    MLA_ERR_INDEX = -3, /* a top-k index names no cache row */
     MLA_ERR_UNSUPPORTED = -4, /* valid, but this kernel does not offer it */
     MLA_ERR_NOMEM = -5,       /* memory or a thread could not be had */
     MLA_ERR_INTERNAL = -6     /* the kernel found itself in an impossible state */
 };
 
 /* How the ranks are wired; decides the order in which shards arrive, never the meaning. */
-enum mla_topology {
-    MLA_TOPOLOGY_RING = 0,
-    MLA_TOPOLOGY_LINEAR = 1
-};
+enum mla_topology { MLA_TOPOLOGY_RING = 0, MLA_TOPOLOGY_LINEAR = 1 };
 
 /* Column order of the sparse operation's output. */
 enum mla_out_order {
@@ -48,11 +45,11 @@ enum mla_out_order {
     MLA_OUT_NATURAL = 1 /* latent l of head h at column h*latent + l */
 };
 
-#define MLA_RING_SIZE_MAX 32   /* largest ring_size */
-#define MLA_TILE 32            /* tile height in rows: every row count of the ring is a multiple */
-#define MLA_LATENT 512         /* the sparse operation's latent width */
-#define MLA_TOPK_MULTIPLE 128  /* top-k is a multiple of this */
-#define MLA_ROPE_MAX 128       /* largest RoPE width */
+#define MLA_RING_SIZE_MAX    32 /* largest ring_size */
+#define MLA_TILE             32 /* tile height in rows: every row count of the ring is a multiple */
+#define MLA_LATENT           512 /* the sparse operation's latent width */
+#define MLA_TOPK_MULTIPLE    128 /* top-k is a multiple of this */
+#define MLA_ROPE_MAX         128 /* largest RoPE width */
 #define MLA_SPARSE_HEADS_MAX 128
 
 /*
@@ -82,9 +79,9 @@ enum mla_out_order {
  *               rank s -> (t div q_rows)*ring_size*q_rows + s*q_rows + t mod q_rows;
  *               without kv_actual_isl the queries are the last chunk, pos_q =
  *               roundup32(logical_n) - ring_size*q_rows + d*q_rows + r;
- *               with it (pad-aware rotation) the queries are positions kv_actual_isl .. logical_n-1,
- *               position g owned by rank (g div q_rows) mod ring_size, packed in increasing
- *               position from row 0; the rows left over are pad rows
+ *               with it (pad-aware rotation) the queries are positions kv_actual_isl ..
+ * logical_n-1, position g owned by rank (g div q_rows) mod ring_size, packed in increasing position
+ * from row 0; the rows left over are pad rows
  *
  * Pad rows of q are not read; they give out bits +0, m = -inf, l = +0. Keys that no row of the call
  * sees (positions >= logical_n, other slots, scratch) never matter, NaN and Inf included. A row
@@ -119,7 +116,7 @@ struct mla_ring_args {
     int64_t q_chunk_size;       /* multiple of 32, >= 32; may exceed or not divide q_rows */
     int64_t k_chunk_size;       /* multiple of 32, >= 32; may exceed or not divide kv_rows */
     int64_t dim;                /* 2: the sequence axis */
-    int64_t threads;            /* total for the call; 0: one per rank, beyond that all processors */
+    int64_t threads; /* total for the call; 0: one per rank, beyond that all processors */
     const uint16_t *const *q;
     const uint16_t *const *kv;
     uint16_t *const *gathered;
@@ -144,9 +141,9 @@ struct mla_ring_args {
  *   k_pe          bf16  [1, keys, rope]               RoPE key, already rotated: scores only
  *   topk_indices  i32   flat [1, queries, topk], or tiled [ceil(queries/128), 16, 128, topk/16]:
  *                       tiled[q div 128, (q mod 128) div 8, 16*(q mod 8) + j mod 16, j div 16] =
- *                       flat[q, j]; slots of rows >= queries are never read; NULL exactly when dense
- *   out           bf16  [1, queries, heads*latent]    column order: out_order
- *   stats         f32   [1, queries, heads, 2]        optional (NULL): max and sum as in the ring
+ *                       flat[q, j]; slots of rows >= queries are never read; NULL exactly when
+ * dense out           bf16  [1, queries, heads*latent]    column order: out_order stats         f32
+ * [1, queries, heads, 2]        optional (NULL): max and sum as in the ring
  *
  * has_q_pos_offset: an index above q_pos_offset + q is dropped from row q's multiset.
  * dense: the row's keys are 0 .. min(keys-1, q_pos_offset + q), offset 0 when absent.

@@ -2,8 +2,8 @@
  *
  * mla_kernel.h - what a kernel under test declares: its descriptor, promises and arithmetic model.
  *
- * A kernel is a static descriptor; built-in and plug-in kernels use the same one. The model is not a
- * tolerance but a description of the arithmetic: from it and the case's own numbers the oracle
+ * A kernel is a static descriptor; built-in and plug-in kernels use the same one. The model is not
+ * a tolerance but a description of the arithmetic: from it and the case's own numbers the oracle
  * computes, for every output element, the set of results that arithmetic can produce. An element
  * outside it is a fault. Declare more error than you make and faults hide; declare less and honest
  * runs fail.
@@ -24,8 +24,8 @@ extern "C" {
  *     constant + per_width*width + per_key*keys + per_block*blocks
  * width: columns of a key (ring head_dim, sparse latent + rope). keys: keys the row sees, copies
  * counted. blocks: ceil(keys / block_keys); for block_keys = 0 (ring only) the call's k_chunk_size,
- * counted per shard: sum over shards of ceil(visible keys of the shard / k_chunk_size). constant may
- * be negative (blocks - 1); a total below 0 counts as 0.
+ * counted per shard: sum over shards of ceil(visible keys of the shard / k_chunk_size). constant
+ * may be negative (blocks - 1); a total below 0 counts as 0.
  */
 struct mla_depth {
     double constant;
@@ -77,24 +77,24 @@ struct mla_model {
                                      constant scale*log2(e) counted */
     double exp_error;             /* error of the exponential, of the rescale factor too */
     double exp_floor;             /* largest true exponential that may be returned as 0 */
-    double p_u;                   /* rounding of p before P*V: 0, 2^-8 nearest bf16, 2^-7 truncated */
-    int32_t p_frame;              /* enum mla_p_frame */
-    int32_t p_block_keys;         /* for MLA_P_FRAME_BLOCKS; 0: k_chunk_size per shard */
-    int32_t sum_rounded;          /* 1: the denominator adds the rounded p */
-    struct mla_depth rescales;    /* most rescale factors one key's weight can meet, merges counted;
-                                     a factor of exactly 1 is free when exp(0) is exactly 1 */
-    double alpha_u;               /* extra rounding of the rescale factor; O and l share it */
-    double rescale_scale_u;       /* error of the scale used inside a rescale; 2^-7 if cut to bf16 */
-    struct mla_depth acc_depth;   /* roundings from p*v to the finished O (the product if inexact,
-                                     additions, rescale multiplies, merges); the same for the sum */
-    double acc_u;                 /* extra rounding of stored accumulators; 2^-8 for bf16 */
-    struct mla_depth acc_extra;   /* how many acc_u roundings are on the longest path */
-    double pv_product_u;          /* error of a p*v product beyond add_u */
-    int32_t div_roundings;        /* quotient 1; reciprocal and multiply 2 plus its error in u */
-    int32_t flush;                /* 1: subnormal inputs, products, sums, results may become 0 */
-    int32_t out_round;            /* enum mla_out_round */
-    int32_t stats_max;            /* enum mla_stats_max */
-    int32_t weights_ignore_v;     /* 1: p, m, rescale factors and l never depend on V's values */
+    double p_u;                 /* rounding of p before P*V: 0, 2^-8 nearest bf16, 2^-7 truncated */
+    int32_t p_frame;            /* enum mla_p_frame */
+    int32_t p_block_keys;       /* for MLA_P_FRAME_BLOCKS; 0: k_chunk_size per shard */
+    int32_t sum_rounded;        /* 1: the denominator adds the rounded p */
+    struct mla_depth rescales;  /* most rescale factors one key's weight can meet, merges counted;
+                                   a factor of exactly 1 is free when exp(0) is exactly 1 */
+    double alpha_u;             /* extra rounding of the rescale factor; O and l share it */
+    double rescale_scale_u;     /* error of the scale used inside a rescale; 2^-7 if cut to bf16 */
+    struct mla_depth acc_depth; /* roundings from p*v to the finished O (the product if inexact,
+                                   additions, rescale multiplies, merges); the same for the sum */
+    double acc_u;               /* extra rounding of stored accumulators; 2^-8 for bf16 */
+    struct mla_depth acc_extra; /* how many acc_u roundings are on the longest path */
+    double pv_product_u;        /* error of a p*v product beyond add_u */
+    int32_t div_roundings;      /* quotient 1; reciprocal and multiply 2 plus its error in u */
+    int32_t flush;              /* 1: subnormal inputs, products, sums, results may become 0 */
+    int32_t out_round;          /* enum mla_out_round */
+    int32_t stats_max;          /* enum mla_stats_max */
+    int32_t weights_ignore_v;   /* 1: p, m, rescale factors and l never depend on V's values */
 };
 
 /* Promises. What is not promised is not tested, and is counted as unsupported. */
@@ -122,7 +122,7 @@ struct mla_kernel {
     uint64_t promises;    /* enum mla_promise */
     struct mla_model ring_model;
     struct mla_model sparse_model;
-    bool (*usable)(void);                                   /* can it run on this CPU; NULL: yes */
+    bool (*usable)(void);                                    /* can it run on this CPU; NULL: yes */
     bool (*ring_supports)(const struct mla_ring_args *);     /* NULL: everything not refused */
     bool (*sparse_supports)(const struct mla_sparse_args *); /* NULL: everything not refused */
     int32_t (*ring)(const struct mla_ring_args *, char *message, size_t message_bytes);
@@ -130,8 +130,8 @@ struct mla_kernel {
 };
 
 /*
- * The one symbol a plug-in exports: its kernels and how many they are. The array and the descriptors
- * stay valid for the life of the process.
+ * The one symbol a plug-in exports: its kernels and how many they are. The array and the
+ * descriptors stay valid for the life of the process.
  */
 const struct mla_kernel *const *mla_plugin_kernels(size_t *kernels_n);
 

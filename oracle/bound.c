@@ -4,37 +4,41 @@
  *
  * errors.c has shown: the kernel's quotient before normalisation rounding is y = N/D with
  *     N = sum_j w_j t_j (1+rho_j)(1+nu_j) v_j + aN,   D = sum_j w_j t_j (1+mu_j) + aD > 0,
- *     1-Gl_j <= t_j <= 1+G_j, |rho_j| <= rho, |nu_j| <= nu, |mu_j| <= mu, |aN| <= absN, |aD| <=
- * absD.
+ *     1-Gl_j <= t_j <= 1+G_j,  |rho_j| <= rho,  |nu_j| <= nu,  |mu_j| <= mu,
+ *     |aN| <= absN + flushed V, |aD| <= absD, or, "per weight", absN and absD times sum w_j t_j.
+ *     absN = (1+nu) (key_abs sum_j |v_j| + row_abs),
+ *     flushed V = (1+nu) sum over subnormal v_j of most_j |v_j|.
  *
  * A. THE COMMON FORMULA.  With o = sum w_j v_j and sum w_j = 1, sum w_j (v_j - o) = 0, hence
- *        N - o D = sum w_j (t_j - 1)(v_j - o)                       numerator and denominator see
- * the
- *                + sum w_j t_j ((1+rho_j)(1+nu_j) - 1) v_j          same weights: a common error
- *                - o sum w_j t_j mu_j + aN - o aD                   cancels in the first line
+ *        N - o D = sum w_j (t_j - 1)(v_j - o)
+ *                + sum w_j t_j ((1+rho_j)(1+nu_j) - 1) v_j - o sum w_j t_j mu_j + aN - o aD:
+ *    numerator and denominator see the same weights, and an error common to all cancels in the
+ *    first line.
  *        |y - o| <= [ sum w_j G_j |v_j - o| + sum w_j (1+G_j)(rho + nu(1+rho)) |v_j|
- *                     + mu |o| sum w_j (1+G_j) + absN + |o| absD ] / least D.
- *    (If the sum adds rounded p, rho = 0 and its rounding is in G; else G = H. Both are "spill".)
+ *                     + mu |o| sum w_j (1+G_j) + absN + flushed V + |o| absD ] / least D.
+ *    (If the sum adds rounded p, rho = 0 and its rounding is in G; else G = H: both are "spill".
+ *    Per weight, absN and absD count times the greatest sum w_j t_j.)
  *
- * B. THE EXACT END, where the least D is small and A is lavish.  y >= t needs N - t D >= 0, and its
- *    largest value over every choice above is
- *        F(t) = sum_j max over t_j of w_j t_j c_j(t) + absN + |t| absD,
+ * B. THE EXACT END, where the least D is small and A is lavish.  y >= t needs N - t D >= 0, and
+ *    its largest value over every choice above is
+ *        F(t) = sum_j max over t_j of w_j t_j c_j(t) + absN + flushed V + |t| absD,
  *        c_j(t) = max (1+rho)(1+nu) v_j - t (1+mu)
- *               = v_j (v_j > 0 ? (1+rho)(1+nu) : (1-rho)(1-nu)low) - t (t > 0 ? (1-mu)low : 1+mu).
- *    c_j is convex in t, so is its positive multiples' maximum, so is F; and F falls everywhere at
- * a rate of at least the least D: c_j by (1-mu)low or more, times w_j (1-Gl_j) or more, less absD.
- *    So F(t) < 0 makes t an upper bound of y, and for every t whatsoever
+ *               = v_j (v_j > 0 ? (1+rho)(1+nu) : (1-rho)(1-nu)low)
+ *                 - t (t > 0 ? (1-mu)low : 1+mu).
+ *    c_j is convex in t, so is the maximum of its positive multiples, so is F; and F falls
+ *    everywhere at a rate of at least the least D: c_j by (1-mu)low or more, times w_j (1-Gl_j) or
+ *    more, less absD. (Per weight absN + |t| absD is added to every c_j instead: convex as well,
+ *    and c_j falls by (1-mu)low - absD or more.) So F(t) <= 0 makes t an upper bound of y, and for
+ *    every t whatsoever
  *        y <= t + max(0, F(t)) / (least D).
  *    Newton's steps t + F/|F'| from t = o, where F(o) >= 0, stay left of the root of a convex
- * falling function and close in on it; where we stop decides how sharp the end is, not whether it
- * holds. F is evaluated upward: its terms are off by less than 2^-50 of their parts' magnitudes
- * (c_j is six operations), the sum by 2^-52 (n+2) of theirs. The lower end is the same with v ->
- * -v.
+ *    falling function and close in on it; where we stop decides how sharp the end is, not whether
+ *    it holds. F is evaluated upward: a term is five operations, each off by 2^-53 of its parts'
+ *    magnitudes w_j t_j (|v_j| + |t|), the sum n more: below (n+16) 2^-52 of their total.
+ *    The lower end is the same with v -> -v.
  *
- * Then the normalisation: |result - y| <= div |y| + div_abs, and the model's output rounding, which
- * is monotone, maps the two real ends to the ends of the accepted set.
- *
- * absN = (1+nu) (key_abs sum_j |v_j| + row_abs + [flush] sum over subnormal v_j of most_j |v_j|).
+ * Then the normalisation: |result - y| <= div |y| + div_abs, and the model's output rounding,
+ * which is monotone, maps the two real ends to the ends of the accepted set.
  */
 #include "oracle/bf16.h"
 #include "oracle/errors.h"
@@ -59,13 +63,13 @@ static double up(double x)
 
 /* ---- what V meets by underflow ----------------------------------------------------------------*/
 
-/* absN of one column; lost: sum over subnormal v of most_j |v|. */
-static double numerator_abs(const struct mla_oracle_errors *e, double abs_value, double lost)
+/* absN of one column. */
+static double numerator_abs(const struct mla_oracle_errors *e, double abs_value)
 {
-    return up((1.0 + e->nu) * (e->key_abs * abs_value + e->row_abs + lost));
+    return up((1.0 + e->nu) * (e->key_abs * abs_value + e->row_abs));
 }
 
-/* Adds sum over subnormal v_jl of most_j |v_jl| to every column of lost. */
+/* Flushed V of every column, into lost. */
 static void flushed_values(const struct mla_truth *t, const struct mla_oracle_errors *e,
                            double *lost)
 {
@@ -77,7 +81,7 @@ static void flushed_values(const struct mla_truth *t, const struct mla_oracle_er
         }
     }
     for (int64_t l = 0; l < t->columns_n; l++) {
-        lost[l] = mla_oracle_up(lost[l], 2 * t->keys_n);
+        lost[l] = mla_oracle_up(lost[l] * (1.0 + e->nu), 2 * t->keys_n + 2);
     }
 }
 
@@ -107,8 +111,9 @@ static double common_radius(const struct mla_truth *t, const struct mla_oracle_e
                             double sum, double lost)
 {
     const double size = up(fabs(t->out[l]) + t->out_radius[l]);
+    const double times = e->is_per_weight ? e->up_sum : 1.0;
     const double numerator = sum + e->spread_sum * t->out_radius[l] + e->mu * size * e->up_sum +
-                             numerator_abs(e, t->abs_value[l], lost) + size * e->abs_d;
+                             (numerator_abs(e, t->abs_value[l]) + size * e->abs_d) * times + lost;
     const double quotient = up(numerator / e->denominator);
 
     return up(quotient + e->div * (size + quotient) + e->div_abs);
@@ -121,7 +126,8 @@ struct column {
     const struct mla_oracle_errors *errors;
     const double *v;
     int64_t keys_n;
-    double abs_n;
+    double abs_n;  /* absN */
+    double lost;   /* flushed V */
     double grow;   /* (1+rho)(1+nu), upper */
     double shrink; /* (1-rho)(1-nu), lower */
     double widest; /* max |v_j| */
@@ -133,26 +139,29 @@ static double excess(struct column *c, double t)
 {
     const struct mla_oracle_errors *e = c->errors;
     const double factor = t > 0.0 ? e->mu_low : 1.0 + e->mu;
+    const double turn = t > 0.0 ? -e->abs_d : e->abs_d; /* what |t| absD does to the slope */
     const double shift = t * factor;
+    const double absolute = up(c->abs_n + fabs(t) * e->abs_d);
+    const double lift = e->is_per_weight ? absolute : 0.0;
+    const double once = up((e->is_per_weight ? 0.0 : absolute) + c->lost);
     double sum = 0.0;
     double magnitude = 0.0;
-    double slope = 0.0;
+    double weights = 0.0;
 
     for (int64_t j = 0; j < c->keys_n; j++) {
         const double v = c->v[j] * (c->v[j] > 0.0 ? c->grow : c->shrink);
-        const double gain = v - shift;
+        const double gain = v - shift + lift;
         const double weight = gain > 0.0 ? e->up[j] : e->down[j];
 
         sum += weight * gain;
-        magnitude += weight * (fabs(v) + fabs(shift));
-        slope += weight * factor;
+        magnitude += weight * (fabs(v) + fabs(shift) + lift);
+        weights += weight;
     }
     const double rounding = up(magnitude * ((double)c->keys_n + 16.0) * 0x1p-52);
-    const double absolute = up(c->abs_n + fabs(t) * e->abs_d);
 
-    c->slope = slope - (t > 0.0 ? e->abs_d : -e->abs_d);
-    /* Two additions more: of magnitudes already in `rounding` and of `absolute`. */
-    return sum + rounding + up(absolute) + 0x1p-52 * absolute;
+    c->slope = e->is_per_weight ? weights * (factor + turn) : weights * factor + turn;
+    /* Two additions more: of magnitudes already in `rounding`, and of `once`. */
+    return sum + rounding + up(once) + 0x1p-52 * once;
 }
 
 /*
@@ -206,7 +215,8 @@ static void exact_ends(const struct mla_truth *t, const struct mla_oracle_errors
 {
     struct column c = {.errors = e, .v = values, .keys_n = t->keys_n};
 
-    c.abs_n = numerator_abs(e, t->abs_value[l], lost);
+    c.abs_n = numerator_abs(e, t->abs_value[l]);
+    c.lost = lost;
     c.grow = up((1.0 + e->rho) * (1.0 + e->nu));
     c.shrink = mla_oracle_down((1.0 - e->rho) * e->nu_low, FORMULA);
     for (int64_t j = 0; j < t->keys_n; j++) {

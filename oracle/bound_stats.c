@@ -3,21 +3,20 @@
  * bound_stats.c - the set of (maximum, sum) pairs a declared arithmetic may report for a row.
  *
  * In the notation of errors.c the computed sum is l = c D with c = exp(M - shift) Z exactly, so
- * shift + ln l = M + ln Z + ln D and
- *     least D = (1-mu)low sum_j w_j (1-Gl_j) - abs_d <= D <= (1+mu) sum_j w_j (1+G_j) + abs_d
- * bounds |shift + ln l - LSE| by the larger of -ln(least D), ln(greatest D). Here an error common
- * to all keys does not cancel.
+ * shift + ln l = M + ln Z + ln D, and |shift + ln l - LSE| is at most the larger of
+ * -ln(least D), ln(greatest D). Here an error common to all keys does not cancel.
  *
  * The reported maximum. The row's last shift is, with g and M_a as in errors.c:
  *   difference  sigma m^ exactly: it lies in [M - max_below, M + max_above];
- *   scaled      a kept rounding of it: off by g M_a more; that very number is the frame of the sum;
- *   mixed       rounded anew at each use: off by g M_a more, and not the frame: the log-sum-exp is
- * too. A report that is the shift scaled anew (MLA_STATS_ROUNDED) is off by g M_a + arg_abs in
+ *   scaled      a kept rounding of it: off by g M_a more; that very number is the sum's frame;
+ *   mixed       rounded anew at each use: off by g M_a more, and not the frame: so is the LSE.
+ * A report that is the shift scaled anew (MLA_STATS_ROUNDED) is off by g M_a + arg_abs in
  * addition, and so is the log-sum-exp. Another reference point may be as low as it likes.
  *
  * max + ln(sum) of a report is formed in MPFR with 192 bits: both are binary32, so its error is
  * below 2^-190 (|max| + |ln sum|), and that of the definition's below n 2^-180 (1 + |LSE|); "tiny"
- * holds both and the rounding of the definition's values to double many times over.
+ * and 2^-50 (1 + |LSE|) hold both, and the rounding of the definition's values to double, many
+ * times over.
  */
 #include "oracle/errors.h"
 
@@ -36,7 +35,6 @@ static struct mla_bound_stats stats_of(const struct mla_truth *t, const struct m
     const double size = up(fabs(t->max) + fmax(e->max_above, e->max_below)); /* M_a */
     const double again = up(e->arg_u * size + e->arg_abs);
     const double tiny = 0x1p-50 * fabs(t->max) + DBL_MIN;
-    const double greatest = up((1.0 + e->mu) * e->up_sum + e->abs_d);
     double shift = model->arg_form == MLA_ARG_DIFFERENCE ? 0.0 : again;
     double frame = model->arg_form == MLA_ARG_MIXED ? again : 0.0;
     struct mla_bound_stats stats = {.lse = t->log_sum_exp};
@@ -51,7 +49,7 @@ static struct mla_bound_stats stats_of(const struct mla_truth *t, const struct m
     if (model->stats_max == MLA_STATS_OTHER) {
         stats.max_lo = -INFINITY;
     }
-    stats.lse_radius = up(fmax(-log(e->denominator), log(greatest))) + up(frame) +
+    stats.lse_radius = up(fmax(-log(e->denominator), log(e->greatest))) + up(frame) +
                        0x1p-50 * (1.0 + fabs(t->log_sum_exp)) + tiny;
     return stats;
 }

@@ -4,8 +4,8 @@
  *
  * Standard model: a rounded operation gives exact*(1+d), |d| <= u, or, if the result is below the
  * normal range, exact + e with |e| <= f. All figures below are bounds over every choice of the d
- * and e, hence over every order of summation, every block order and every rounding direction.
- * P(u,k) = (1+u)^k - 1 bounds the product of k factors (1+d) from both sides: it is its upper end,
+ * and e, hence over every order of summation, block order and rounding direction.
+ * P(u,k) = (1+u)^k - 1 bounds a product of k factors (1+d) from both sides: it is its upper end,
  * and 1 - (1-u)^k <= k u <= P(u,k). w: columns of a key, n: keys, T: rescales, f: 2^-149 (a
  * directed rounding in the subnormal range), or 2^-126 where subnormals are flushed.
  *
@@ -13,70 +13,85 @@
  *    A product carries (1+pi) and at most score_depth factors (1+d) on its way into the score:
  *      |s^ - s| <= A ((1+pi)(1+a) - 1) =: A b.
  *    The finished score is rounded once more: |s^(1+d) - s| <= A b + score_u (|s| + A b).
- *    Underflow: each of w products and at most w additions can lose F_s, and the score's own
- * rounding can, each scaled by later factors <= (1+a)(1+score_u); if inputs may be flushed,
- * products with a subnormal operand vanish whole ("lost"). F_s = max(f, 2^-126 score_u, 2^-126
- * product_u): below 2^-126 a rounding to a format of relative unit u is an absolute error up to u
- * 2^-126. eps_j = sigma [ A_j b + score_u (|s_j| + A_j b)
+ *    Underflow: each of w products and at most w additions can lose F_s, and so can the score's
+ *    own rounding, each scaled by later factors <= (1+a)(1+score_u); if inputs may be flushed,
+ *    products with a subnormal operand vanish whole ("lost").
+ *    F_s = max(f, 2^-126 score_u, 2^-126 product_u): below 2^-126 a rounding to a format of
+ *    relative unit u is an absolute error up to u 2^-126.
+ *      eps_j = sigma [ A_j b + score_u (|s_j| + A_j b)
  *                      + (1+a)(1+score_u) ( [flush] (1+pi) lost_j + (2w+1) F_s ) ]
- *    sigma*m^, the scaled maximum of computed scores, lies in [M - max_below, M + max_above],
+ *    sigma*m^, the scaled maximum of the computed scores, lies in [M - max_below, M + max_above],
  *      max_above = max_j (eps_j - gap_j),  max_below = min_j (eps_j + gap_j),  gap_j = M - x_j.
  *    The maximum itself is a selection and rounds nothing.
  *
- * 2. THE EXPONENTIAL'S ARGUMENT.  g = P(add_u, arg_roundings), widened to (1+g)(1+ts) - 1 where
- *    ts = min(1, f/sigma) if sigma < 2^-125: there the scale itself, or scale*log2(e), is
- * subnormal. range_j = max_above + gap_j + eps_j bounds sigma(m^ - s^_j) at every running maximum
- * m^_b that has seen key j: s^_j <= m^_b <= m^. X_j = |x_j| + eps_j, M_a >= |sigma m^|, M_x =
- * max(M_a, max X). difference: sigma(s^_j - m^_b) is off by at most g sigma(m^_b - s^_j); the
- * rescale that carries m^_b to m^_b+1 by g sigma(m^_b+1 - m^_b). Maxima only grow, so these
- * telescope: g range_j. scaled: z_j = sigma s^_j (1+d), |d| <= g, and the kept shift Z_b is one of
- * them; the row's last shift is the common frame, so its own error cancels. Off by g X_j (key j's
- * own product) and g |Z - z_j| <= g (range_j + g (X_j + M_a)) (differences, telescoping again).
+ * 2. THE EXPONENTIAL'S ARGUMENT.  g = P(add_u, arg_roundings), widened to (1+g)(1+ts) - 1 with
+ *    ts = min(1, f/sigma) if sigma < 2^-125: there the scale, or scale*log2(e), is subnormal.
+ *    The shift is a running maximum m^_b of computed scores that has seen key j, s^_j <= m^_b <=
+ *    m^. range_j = max_above + gap_j + eps_j bounds sigma(m^ - s^_j). X_j = |x_j| + eps_j,
+ *    M_a >= |sigma m^|, M_x = max(M_a, max X).
+ *    difference: sigma(s^_j - m^_b) is off by at most g sigma(m^_b - s^_j); the rescale that
+ *      carries m^_b to m^_b+1 by g sigma(m^_b+1 - m^_b). Maxima only grow, so these telescope:
+ *      g range_j.
+ *    scaled: z_j = sigma s^_j (1+d), |d| <= g, and the kept shift Z_b is one of them; the row's
+ *      last shift Z is the common frame, so its own error cancels. Off by g X_j (key j's own
+ *      product) and g |Z - z_j| <= g (range_j + g (X_j + M_a)) (differences, telescoping again).
  *    mixed: sigma m^ is rounded anew at each use: g (X_j + |sigma m^_b|) for key j and
  *      g (|sigma m^_b| + |sigma m^_b+1|) for each of T rescales. The last maximum is used once,
- * each of the T before it at most twice: g (X_j + M_a + 2 T M_x). A rescale whose scale is off by
- * rs = rescale_scale_u adds rs times its (rounded) argument; telescoped: rs (1+g) range_j, with
- * range_j + g (X_j + M_a) if scaled; mixed: rs range_j, and the rounding term times (1+rs).
+ *      each of the T before it at most twice: g (X_j + M_a + 2 T M_x).
+ *    A rescale whose scale is off by rs = rescale_scale_u adds rs times its (rounded) argument;
+ *      telescoped: rs (1+g) range_j, with range_j + g (X_j + M_a) if scaled; mixed: rs range_j,
+ *      and the rounding term times (1+rs).
  *    Underflow: each of arg_roundings operations in each of T+1 arguments: at most f, times sigma
- * if it is multiplied by it afterwards:  (T+1) arg_roundings f max(1,sigma) (1+g) (1+rs). The sum
- * of all this is arg_j.
+ *      if it is multiplied by it later: (T+1) arg_roundings f max(1,sigma) (1+g) (1+rs).
+ *    The sum of all this is arg_j.
  *
  * 3. WEIGHTS.  An exponential carries a factor whose logarithm is at most e' = -ln(1-exp_error) in
- *    magnitude, a rescale factor also alpha' = -ln(1-alpha_u). With h_j = eps_j + arg_j + e' +
- *    T(e'+alpha'), key j's weight in the frame of the row's last shift is exp(x_j -
- * shift)(1+theta_j), e^-h - 1 <= theta <= e^h - 1 = H_j. Frame and Z cancel in the quotient.
- * Rounding p: sum adds rounded p    t = (1+theta)(1+rho), 1+G = (1+H)(1+p_u), 1-Gl = e^-h (1-p_u),
- * rho = 0 sum adds unrounded p  t = 1+theta,          1+G = 1+H,          1-Gl = e^-h, |rho| <= p_u
+ *    magnitude, a rescale factor also alpha' = -ln(1-alpha_u). With
+ *      h_j = eps_j + arg_j + e' + T (e' + alpha')
+ *    key j's weight in the frame of the row's last shift is exp(x_j - shift)(1+theta_j),
+ *    e^-h - 1 <= theta <= e^h - 1 = H_j. Frame and Z cancel in the quotient. Rounding p:
+ *      sum adds rounded p    t = (1+theta)(1+r), 1+G = (1+H)(1+p_u), 1-Gl = e^-h (1-p_u), rho = 0
+ *      sum adds unrounded p  t = 1+theta,        1+G = 1+H,          1-Gl = e^-h,    |rho| <= p_u
  *
  * 4. SUMS.  mu = (1+P(add_u, acc_depth))(1+P(acc_u, acc_extra)) - 1; nu the same with one factor
- *    (1+pv_product_u); from below (1-add_u)^acc_depth (1-acc_u)^acc_extra, times 1-pv_product_u.
+ *    (1+pv_product_u). From below: ml = (1-add_u)^acc_depth (1-acc_u)^acc_extra, and times
+ *    1-pv_product_u.
  *
- * 5. UNDERFLOW IN WEIGHTS AND SUMS, in the kernel's frame.  growth bounds any product of a computed
- * p and rescale factors: true exponentials are <= 1, as arguments are <= 0 up to their rounding
- *    (difference: a rounding keeps the sign; scaled: g (X+M_a); mixed: (T+1) g 2 M_x (1+rs)), so
- *      ln growth = (T+1) e' + T alpha' + ln(1+p_u) + that slack + underflow of arguments.
+ * 5. UNDERFLOW IN WEIGHTS AND SUMS.  First in the kernel's frame. growth bounds any product of a
+ *    computed p and rescale factors: true exponentials are <= 1, as arguments are <= 0 up to their
+ *    rounding (difference: a rounding keeps the sign; scaled: g (X+M_a); mixed: (T+1) 2 g M_x
+ *    (1+rs)):  growth = e^grown (1+p_u), grown = (T+1) e' + T alpha' + that + underflow.
  *    Each of T+1 exponentials can lose F_w = max(f, exp_floor, 2^-126 p_u, 2^-126 alpha_u) three
- * times: returned as 0, rounded, flushed as an operand; by telescoping the product of T+1 factors
- * the weight is off by at most 3 (T+1) F_w growth. Accumulators: n products, n additions (any
- * tree), and at most n T rescales and n acc_extra stores that change a non-zero partial sum (each
- * lies on some key's path). Where results are flushed, a rescale by exactly 1 can still flush; it
- * then clears a partial sum that an earlier operation had filled, so there are at most 2 n of
- * those. Each loses F_a = max(f, 2^-126 acc_u, 2^-126 pv_product_u), scaled later by at most
- * growth:  n (T + acc_extra + 4) F_a growth. The kernel's frame is exp(M - shift) Z times the
- * normalised one, shift <= M + max_above (+ g M_a if scaled): both are multiplied by lead =
- * exp(max_above [+ g M_a]) / Z. key_abs = 3 (T+1) F_w growth lead, row_abs = n (T+acc_extra+4) F_a
- * growth lead abs_d   = (1+mu)(n key_abs + row_abs) and the numerator's (1+nu)(key_abs sum|v| +
- * row_abs + flushed V) is formed per column.
+ *    times: returned as 0, rounded, flushed as an operand; telescoping the product of T+1 factors,
+ *    the weight is off by at most  key = 3 (T+1) F_w growth.
+ *    Accumulators: n products, n additions (any tree), and at most n T rescales and n acc_extra
+ *    stores that change a non-zero partial sum (each lies on some key's path). Where results are
+ *    flushed, a rescale by exactly 1 can still flush; it then clears a partial sum that an earlier
+ *    operation had filled, so there are at most 2 n of those. Each loses F_a = max(f, 2^-126
+ *    acc_u, 2^-126 pv_product_u), scaled later by at most growth:
+ *      row = n (T + acc_extra + 4) F_a growth;   absD = (1+mu) (n key + row).
+ *    The kernel's frame is c = exp(M - shift) Z times the normalised one. 1/c is bounded in two
+ *    ways. shift <= M + max_above (+ g M_a if scaled), so
+ *      1/c <= lead = exp(max_above [+ g M_a]) / Z.
+ *    Or: the key that attains the maximum has an argument of 0 but for its rounding and meets no
+ *    larger maximum later, so its own term c w t is at least
+ *      least = e^-grown (1-p_u if the sum adds rounded p),  and  1/c <= sum_j w_j t_j / least.
+ *    The second, "per weight", needs no idea of where the maximum is: where scores are uncertain
+ *    by tens or hundreds it is the only one of use. It is taken where, by the first, absD would eat
+ *    more than 2^-10 of the least denominator.
  *
- * 6. DENOMINATOR.  computed / c >= sum_j w_j (1-Gl_j) * (lower end of 1+mu_j) - abs_d.
+ * 6. DENOMINATOR.  computed / c lies between
+ *      ml sum_j w_j (1-Gl_j) - absD      and (1+mu) sum_j w_j (1+G_j) + absD, or, per weight,
+ *      (ml - absD) sum_j w_j (1-Gl_j)    and (1+mu+absD) sum_j w_j (1+G_j).
  *
  * 7. NORMALISATION.  div = P(add_u, div_roundings); div_abs = (div_roundings + 1) f (1+div): each
  *    operation and the store. A reciprocal of the sum is far from underflow: 1 <~ sum <~ n.
  *
  * Rounding of this file's own arithmetic: every formula is a short chain of additions and products
  * of non-negative upper bounds and is raised by mla_oracle_up with at least its number of
- * operations. libm's exp, expm1, log1p and log are taken to err by less than 2^-50 relative (glibc:
- * 2^-52); their arguments are raised first, so that cancellation in e^y - 1 needs no further care.
+ * operations. libm's exp, expm1, log1p and log are taken to err by less than 2^-50 relative
+ * (glibc: 2^-52); their arguments are raised first, so that cancellation in e^y - 1 needs no
+ * further care.
  */
 #include "oracle/errors.h"
 
@@ -329,22 +344,37 @@ static double positive_arguments(const struct setting *s)
     }
 }
 
-/* Section 5. */
-static void underflow(const struct setting *s, struct mla_oracle_errors *errors)
+/* Sections 5 and 6; needs up_sum. down_sum: sum of down, lower. */
+static void underflow(const struct setting *s, struct mla_oracle_errors *e, double down_sum)
 {
     const struct mla_model *m = s->model;
     const double n = (double)s->truth->keys_n;
     const double floor_w = fmax(fmax(s->f, m->exp_floor), 0x1p-126 * fmax(m->p_u, m->alpha_u));
     const double floor_a = max3(s->f, 0x1p-126 * m->acc_u, 0x1p-126 * m->pv_product_u);
     const double frame = m->arg_form == MLA_ARG_SCALED ? up(s->g * s->max_abs) : 0.0;
-    const double lead_log = up(errors->max_above + frame);
-    const double lead = up(exp_up(lead_log) * exp(-s->truth->log_sum));
+    const double lead = up(exp_up(up(e->max_above + frame)) * exp(-s->truth->log_sum));
+    const double grown =
+        up((s->rescales + 1.0) * s->e + s->rescales * s->alpha + positive_arguments(s));
+    const double least = down(exp_minus_down(grown) * (m->sum_rounded ? 1.0 - m->p_u : 1.0));
 
-    errors->growth = exp_up((s->rescales + 1.0) * s->e + s->rescales * s->alpha + log1p(m->p_u) +
-                            positive_arguments(s));
-    errors->key_abs = up(3.0 * (s->rescales + 1.0) * floor_w * errors->growth * lead);
-    errors->row_abs = up(n * (s->rescales + s->acc_extra + 4.0) * floor_a * errors->growth * lead);
-    errors->abs_d = up((1.0 + errors->mu) * (n * errors->key_abs + errors->row_abs));
+    const double small = up(
+        n * (3.0 * (s->rescales + 1.0) * floor_w + (s->rescales + s->acc_extra + 4.0) * floor_a) *
+        (1.0 + e->mu));
+
+    e->growth = up(exp_up(grown) * (1.0 + m->p_u));
+    e->is_per_weight = !(small * e->growth * lead <= 0x1p-10 * down_sum * e->mu_low);
+    const double scale = up(e->growth * (e->is_per_weight ? 1.0 / least : lead));
+
+    e->key_abs = up(3.0 * (s->rescales + 1.0) * floor_w * scale);
+    e->row_abs = up(n * (s->rescales + s->acc_extra + 4.0) * floor_a * scale);
+    e->abs_d = up(small * scale);
+    if (e->is_per_weight) {
+        e->denominator = down(down_sum * down(e->mu_low - e->abs_d)); /* lower if positive */
+        e->greatest = up(e->up_sum * (1.0 + e->mu + e->abs_d));
+    } else {
+        e->denominator = down(down(down_sum * e->mu_low) - e->abs_d); /* lower if positive */
+        e->greatest = up(e->up_sum * (1.0 + e->mu) + e->abs_d);
+    }
 }
 
 static bool allocate(struct mla_oracle_errors *errors, int64_t n)
@@ -402,7 +432,6 @@ int32_t mla_oracle_errors_make(const struct mla_truth *truth, const struct mla_m
     }
     locate_maximum(&s, errors);
     sum_factors(&s, errors);
-    underflow(&s, errors);
     for (int64_t j = 0; j < truth->keys_n; j++) {
         const double eps = errors->up[j];
         const double arg =
@@ -417,7 +446,7 @@ int32_t mla_oracle_errors_make(const struct mla_truth *truth, const struct mla_m
     errors->up_sum = mla_oracle_up(errors->up_sum, truth->keys_n);
     errors->spread_sum = mla_oracle_up(errors->spread_sum, truth->keys_n);
     down_sum = mla_oracle_down(down_sum, truth->keys_n);
-    errors->denominator = down(down(down_sum * errors->mu_low) - errors->abs_d); /* if positive */
+    underflow(&s, errors, down_sum);
     errors->state = judge(&s, errors);
     return MLA_OK;
 }

@@ -15,7 +15,9 @@
  * All numbers are upper bounds unless they are called lower. In the notation of errors.c:
  *     computed numerator    c * ( sum_j w_j t_j (1+rho_j)(1+nu_jl) v_jl + aN_l )
  *     computed denominator  c * ( sum_j w_j t_j (1+mu_j) + aD )
- * with one c > 0 for the row, and 1-Gl_j <= t_j <= 1+G_j.
+ * with one c > 0 for the row, and 1-Gl_j <= t_j <= 1+G_j. The absolute terms are bounded as
+ *     |aN_l| <= a ( key_abs sum_j |v_jl| + row_abs ) (1+nu) + flushed V,  |aD| <= a abs_d,
+ * where a = 1, or, if is_per_weight, a = sum_j w_j t_j for the very same t.
  */
 struct mla_oracle_errors {
     int32_t state; /* enum mla_bound_state; what follows is set for MLA_BOUND_OK only */
@@ -33,12 +35,14 @@ struct mla_oracle_errors {
     double mu_low;      /* 1 + mu_j >= mu_low, lower */
     double nu;          /* |nu_jl| <= nu */
     double nu_low;      /* 1 + nu_jl >= nu_low, lower */
-    double key_abs;     /* |aN_l| <= (1+nu) (key_abs sum_j |v_jl| + row_abs + flushed V) */
-    double row_abs;     /* */
-    double abs_d;       /* |aD| <= abs_d */
+    bool is_per_weight; /* above */
+    double key_abs;     /* above */
+    double row_abs;     /* above */
+    double abs_d;       /* above */
     double up_sum;      /* sum_j up_j */
     double spread_sum;  /* sum_j spread_j */
-    double denominator; /* (1 - mu) sum_j down_j - abs_d: the least denominator / c, lower */
+    double denominator; /* the least computed denominator / c, lower */
+    double greatest;    /* the greatest */
     double growth;      /* no computed p, times its later rescale factors, exceeds this */
     double div;         /* relative error of the normalisation */
     double div_abs;     /* absolute error of the normalisation and the stored result */

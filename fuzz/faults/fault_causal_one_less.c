@@ -22,7 +22,7 @@ static int32_t sparse(const struct mla_sparse_args *args, char *message, size_t 
 const struct mla_kernel mla_fault_causal_one_less = {
     .abi = MLA_KERNEL_ABI,
     .struct_size = sizeof(struct mla_kernel),
-    .name = "fault-causal-one-less",
+    .name = "causal-one-less",
     .promises = MLA_PLAIN_PROMISES,
     .ring_model = MLA_PLAIN_RING_MODEL,
     .sparse_model = MLA_PLAIN_SPARSE_MODEL,

@@ -18,7 +18,7 @@ static int32_t ring(const struct mla_ring_args *args, char *message, size_t mess
 const struct mla_kernel mla_fault_keys_past_end = {
     .abi = MLA_KERNEL_ABI,
     .struct_size = sizeof(struct mla_kernel),
-    .name = "fault-keys-past-end",
+    .name = "keys-past-end",
     .promises = MLA_PLAIN_PROMISES,
     .ring_model = MLA_PLAIN_RING_MODEL,
     .ring = ring,

@@ -18,7 +18,7 @@ static int32_t sparse(const struct mla_sparse_args *args, char *message, size_t 
 const struct mla_kernel mla_fault_natural_order = {
     .abi = MLA_KERNEL_ABI,
     .struct_size = sizeof(struct mla_kernel),
-    .name = "fault-natural-order",
+    .name = "natural-order",
     .promises = MLA_PLAIN_PROMISES,
     .sparse_model = MLA_PLAIN_SPARSE_MODEL,
     .sparse = sparse,

@@ -19,19 +19,19 @@ enum {
 
 /* clang-format off */
 static const struct mla_fault faults[] = {
-    {"fault-last-key-dropped", "M12_SHARD_LENGTH_FLOOR", "B12", BOTH, &mla_fault_last_key_dropped,
+    {"last-key-dropped", "M12_SHARD_LENGTH_FLOOR", "B12", BOTH, &mla_fault_last_key_dropped,
      "The last valid key takes no part."},
-    {"fault-rescale-forgotten", "M13_TRIP_COUNT_PARTITION", "B26", BOTH, &mla_fault_rescale_forgotten,
+    {"rescale-forgotten", "M13_TRIP_COUNT_PARTITION", "B26", BOTH, &mla_fault_rescale_forgotten,
      "The accumulator is not rescaled when the running maximum rises."},
-    {"fault-rope-ignored", "M25_DIM_STRIDE_MIX", "B30", BOTH, &mla_fault_rope_ignored,
+    {"rope-ignored", "M25_DIM_STRIDE_MIX", "B30", BOTH, &mla_fault_rope_ignored,
      "Scores are formed over the value columns only; the RoPE columns are ignored."},
-    {"fault-natural-order", "M40_OUTPUT_PERMUTATION", "B176", SPARSE, &mla_fault_natural_order,
+    {"natural-order", "M40_OUTPUT_PERMUTATION", "B176", SPARSE, &mla_fault_natural_order,
      "Output columns are in natural order where the 4-pack was asked for."},
-    {"fault-keys-past-end", "M14_PAD_COLUMNS_LIVE", "B34 B38", RING, &mla_fault_keys_past_end,
+    {"keys-past-end", "M14_PAD_COLUMNS_LIVE", "B34 B38", RING, &mla_fault_keys_past_end,
      "The tile that holds the last valid key is not cut at logical_n."},
-    {"fault-causal-one-more", "M08_CAUSAL_OFFSET", "B19", BOTH, &mla_fault_causal_one_more,
+    {"causal-one-more", "M08_CAUSAL_OFFSET", "B19", BOTH, &mla_fault_causal_one_more,
      "Every row sees one key beyond its causal frontier."},
-    {"fault-causal-one-less", "M08_CAUSAL_OFFSET", "B18", BOTH, &mla_fault_causal_one_less,
+    {"causal-one-less", "M08_CAUSAL_OFFSET", "B18", BOTH, &mla_fault_causal_one_less,
      "Every row misses the last key of its causal frontier."},
 };
 

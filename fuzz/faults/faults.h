@@ -15,7 +15,7 @@
 enum mla_fault_operation { MLA_FAULT_ON_RING = 1, MLA_FAULT_ON_SPARSE = 2 };
 
 struct mla_fault {
-    const char *name;    /* the kernel's own name: fault-*, canary-*; controls are plain, plain-* */
+    const char *name;    /* the kernel's own name; canaries: canary-*; controls: plain, plain-* */
     const char *class;   /* class code of reports.csv; "" for controls and canaries */
     const char *reports; /* ids in reports.csv it stands for, separated by blanks; may be "" */
     uint32_t operations; /* enum mla_fault_operation, or-ed: where the kernel offers an operation */

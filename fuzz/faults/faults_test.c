@@ -120,7 +120,7 @@ static void test_reports_exist_in_the_class(void **state)
     for (size_t i = 0; i < n; i++) {
         char ids[64];
         assert_true(strlen(faults[i].reports) < sizeof ids);
-        strcpy(ids, faults[i].reports);
+        snprintf(ids, sizeof ids, "%s", faults[i].reports);
         size_t ids_n = 0;
         for (char *rest = ids, *id = strtok_r(ids, " ", &rest); id;
              id = strtok_r(NULL, " ", &rest)) {
@@ -440,23 +440,23 @@ static void test_ring_faults_hit_their_rows(void **state)
         const char *shape;
         enum rows_hit hit;
     } cases[] = {
-        {"fault-last-key-dropped", "contiguous", HIT_FROM_END},
-        {"fault-last-key-dropped", "padded", HIT_FROM_END},
-        {"fault-last-key-dropped", "rotation", HIT_FROM_END},
-        {"fault-rescale-forgotten", "contiguous", HIT_SOME_AFTER_TILE_0},
-        {"fault-rescale-forgotten", "one-rank", HIT_NONE},
-        {"fault-rope-ignored", "contiguous", HIT_AFTER_FIRST},
-        {"fault-rope-ignored", "slot", HIT_ALL},
-        {"fault-rope-ignored", "one-rank", HIT_NONE},
-        {"fault-keys-past-end", "padded", HIT_AFTER_END},
-        {"fault-keys-past-end", "chunked", HIT_AFTER_END},
-        {"fault-keys-past-end", "contiguous", HIT_NONE},
-        {"fault-keys-past-end", "rotation", HIT_NONE},
-        {"fault-causal-one-more", "padded", HIT_BEFORE_LAST},
-        {"fault-causal-one-more", "balanced", HIT_BEFORE_LAST},
-        {"fault-causal-one-more", "rotation-zero", HIT_BEFORE_LAST}, /* and no pad row */
-        {"fault-causal-one-less", "padded", HIT_BEFORE_END},
-        {"fault-causal-one-less", "chunked", HIT_BEFORE_END},
+        {"last-key-dropped", "contiguous", HIT_FROM_END},
+        {"last-key-dropped", "padded", HIT_FROM_END},
+        {"last-key-dropped", "rotation", HIT_FROM_END},
+        {"rescale-forgotten", "contiguous", HIT_SOME_AFTER_TILE_0},
+        {"rescale-forgotten", "one-rank", HIT_NONE},
+        {"rope-ignored", "contiguous", HIT_AFTER_FIRST},
+        {"rope-ignored", "slot", HIT_ALL},
+        {"rope-ignored", "one-rank", HIT_NONE},
+        {"keys-past-end", "padded", HIT_AFTER_END},
+        {"keys-past-end", "chunked", HIT_AFTER_END},
+        {"keys-past-end", "contiguous", HIT_NONE},
+        {"keys-past-end", "rotation", HIT_NONE},
+        {"causal-one-more", "padded", HIT_BEFORE_LAST},
+        {"causal-one-more", "balanced", HIT_BEFORE_LAST},
+        {"causal-one-more", "rotation-zero", HIT_BEFORE_LAST}, /* and no pad row */
+        {"causal-one-less", "padded", HIT_BEFORE_END},
+        {"causal-one-less", "chunked", HIT_BEFORE_END},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         check_ring_fault(fault_named(cases[i].fault), cases[i].shape, cases[i].hit);
@@ -494,19 +494,19 @@ static void test_sparse_faults_hit_their_queries(void **state)
         const char *shape;
         int64_t hit_n;
     } cases[] = {
-        {"fault-last-key-dropped", "flat", 3},
-        {"fault-rescale-forgotten", "flat", 3},
-        {"fault-rescale-forgotten", "natural", 0}, /* 128 keys are one tile */
-        {"fault-rope-ignored", "flat", 3},
-        {"fault-natural-order", "flat", 3},
-        {"fault-natural-order", "natural", 0},
-        {"fault-causal-one-more", "dense-offset", 4},
-        {"fault-causal-one-more", "dense", 2}, /* 3 keys: queries 0 and 1 gain one, 2 .. 4 do not */
-        {"fault-causal-one-more", "flat", 0},
-        {"fault-causal-one-more", "offset-huge", 0},
-        {"fault-causal-one-less", "dense-offset", 4},
-        {"fault-causal-one-less", "dense", 3},
-        {"fault-causal-one-less", "flat", 0},
+        {"last-key-dropped", "flat", 3},
+        {"rescale-forgotten", "flat", 3},
+        {"rescale-forgotten", "natural", 0}, /* 128 keys are one tile */
+        {"rope-ignored", "flat", 3},
+        {"natural-order", "flat", 3},
+        {"natural-order", "natural", 0},
+        {"causal-one-more", "dense-offset", 4},
+        {"causal-one-more", "dense", 2}, /* 3 keys: queries 0 and 1 gain one, 2 .. 4 do not */
+        {"causal-one-more", "flat", 0},
+        {"causal-one-more", "offset-huge", 0},
+        {"causal-one-less", "dense-offset", 4},
+        {"causal-one-less", "dense", 3},
+        {"causal-one-less", "flat", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int64_t hit_n = queries_hit(fault_named(cases[i].fault), cases[i].shape);
@@ -535,7 +535,7 @@ static void test_every_fault_survives_every_shape(void **state)
         const struct mla_tiny_sparse_shape *sparse = mla_tiny_sparse_shapes(&shapes_n);
         for (size_t s = 0; faults[f].kernel->sparse && s < shapes_n; s++) {
             struct mla_sparse_args shape = sparse[s].args;
-            shape.queries = shape.queries > 2 ? 2 : shape.queries;
+            shape.queries = 1;
             struct mla_tiny_sparse *tiny = mla_tiny_sparse_new(&shape);
             run_sparse(faults[f].kernel, tiny);
             mla_tiny_sparse_free(tiny);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz_verb.c - `mlacheck fuzz`: libFuzzer workers, one process each, all writing into one database.
+ * fuzz_verb.c - `mlacheck fuzz`: libFuzzer workers, one process each, all writing into one
+ * database.
  *
  * A worker that dies inside a kernel leaves a note of its case beside the database; it becomes a
- * finding when the database is next opened, and the worker is started again for the time that is left.
+ * finding when the database is next opened, and the worker is started again for the time that is
+ * left.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +32,8 @@
 
 static const char help[] =
     "usage: mlacheck fuzz [--op ring|sparse|reject|all] [--time S] [--jobs N] [flags]\n\n"
-    "  --op           what to fuzz (default all: both operations, and refusals for a fifth of the time)\n"
+    "  --op           what to fuzz (default all: both operations, and refusals for a fifth of the "
+    "time)\n"
     "  --time S       seconds in all (default 60)\n"
     "  --jobs N       workers side by side (default 1)\n"
     "  --kernel NAME  kernel to fuzz (default scalar)\n"
@@ -53,7 +56,7 @@ struct worker {
     int number;
     struct phase phases[3];
     int phases_n, phase;
-    pid_t pid; /* 0: not running */
+    pid_t pid;   /* 0: not running */
     double ends; /* of the phase */
     int restarts;
 };
@@ -84,7 +87,8 @@ static void plan(struct hunt *hunt)
             w->phases[w->phases_n++] = (struct phase){"ring", 0.4 * seconds};
             w->phases[w->phases_n++] = (struct phase){"sparse", 0.4 * seconds};
         } else {
-            w->phases[w->phases_n++] = (struct phase){i % 2 == 0 ? "ring" : "sparse", 0.8 * seconds};
+            w->phases[w->phases_n++] =
+                (struct phase){i % 2 == 0 ? "ring" : "sparse", 0.8 * seconds};
         }
         w->phases[w->phases_n++] = (struct phase){"reject", 0.2 * seconds};
     }
@@ -150,8 +154,8 @@ static void next_phase(struct worker *w)
 }
 
 /*
- * What a dead worker left becomes a finding; a fresh one goes on where time is left. Exit codes: 0 its
- * time is up, 3 it could not work, 70 an input took too long, anything else died.
+ * What a dead worker left becomes a finding; a fresh one goes on where time is left. Exit codes: 0
+ * its time is up, 3 it could not work, 70 an input took too long, anything else died.
  */
 static void bury(struct hunt *hunt, struct worker *w, int status)
 {
@@ -265,9 +269,9 @@ static int begin(struct hunt *hunt, int argc, char **argv)
     for (int i = 0; i < argc; i++)
         snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s",
                  i == 0 ? "" : " ", argv[i]);
-    struct mla_store_run row = {
-        command, cpu, hunt->options.kernels_n > 0 ? hunt->options.kernels[0] : "scalar",
-        (int64_t)hunt->options.seed};
+    struct mla_store_run row = {command, cpu,
+                                hunt->options.kernels_n > 0 ? hunt->options.kernels[0] : "scalar",
+                                (int64_t)hunt->options.seed};
     int code = 0;
     if (mla_store_begin_run(store, &build, &row, &hunt->run_id) != MLA_STORE_OK)
         code = mla_options_fail(MLA_EXIT_ENVIRONMENT, "fuzz", "%s", mla_store_message(store));
@@ -292,10 +296,10 @@ static int add_row(void *context, int columns_n, const char *const *names,
     const struct {
         const char *name;
         int64_t *sum;
-    } columns[] = {{"cases", &sums->cases},           {"passed", &sums->passed},
-                   {"failed", &sums->failed},         {"improbable", &sums->improbable},
-                   {"unjudged", &sums->unjudged},     {"unsupported", &sums->unsupported},
-                   {"refused", &sums->refused},       {"crashed", &sums->crashed}};
+    } columns[] = {{"cases", &sums->cases},       {"passed", &sums->passed},
+                   {"failed", &sums->failed},     {"improbable", &sums->improbable},
+                   {"unjudged", &sums->unjudged}, {"unsupported", &sums->unsupported},
+                   {"refused", &sums->refused},   {"crashed", &sums->crashed}};
     for (int c = 0; c < columns_n; c++)
         for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++)
             if (values[c] != NULL && strcmp(names[c], columns[k].name) == 0)

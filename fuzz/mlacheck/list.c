@@ -137,9 +137,8 @@ int mla_verb_list(int argc, char **argv)
     static const struct {
         const char *name;
         enum mla_store_view view;
-    } views[] = {{"runs", MLA_VIEW_RUNS},
-                 {"findings", MLA_VIEW_FINDINGS},
-                 {"worst", MLA_VIEW_WORST}};
+    } views[] = {
+        {"runs", MLA_VIEW_RUNS}, {"findings", MLA_VIEW_FINDINGS}, {"worst", MLA_VIEW_WORST}};
     struct mla_options options;
     int code = mla_options_parse(&options, "list", "dJh", argc, argv);
     if (code != 0)

@@ -35,8 +35,9 @@ static void usage(FILE *file)
                   "usage: mlacheck VERB [flags]    (mlacheck VERB --help)\n\n");
     for (size_t i = 0; i < VERBS_N; i++)
         fprintf(file, "  %-6s %s\n", verbs[i].name, verbs[i].what);
-    fprintf(file, "\nexit: 0 all passed, 1 a fault was found, 2 bad usage or input, 3 environment,\n"
-                  "77 nothing could be judged\n");
+    fprintf(file,
+            "\nexit: 0 all passed, 1 a fault was found, 2 bad usage or input, 3 environment,\n"
+            "77 nothing could be judged\n");
 }
 
 int main(int argc, char **argv)

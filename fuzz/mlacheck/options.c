@@ -13,15 +13,15 @@
 #include <string.h>
 
 static const struct option longs[] = {
-    {"kernel", required_argument, NULL, 'k'},  {"set", required_argument, NULL, 's'},
-    {"case", required_argument, NULL, 'c'},    {"id", required_argument, NULL, 'i'},
-    {"random", required_argument, NULL, 'n'},  {"seed", required_argument, NULL, 'S'},
-    {"op", required_argument, NULL, 'o'},      {"db", required_argument, NULL, 'd'},
-    {"time", required_argument, NULL, 't'},    {"limit", required_argument, NULL, 'l'},
-    {"jobs", required_argument, NULL, 'j'},    {"slow", no_argument, NULL, 'w'},
-    {"no-relations", no_argument, NULL, 'r'},  {"in-process", no_argument, NULL, 'p'},
-    {"json", no_argument, NULL, 'J'},          {"verbose", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
+    {"kernel", required_argument, NULL, 'k'}, {"set", required_argument, NULL, 's'},
+    {"case", required_argument, NULL, 'c'},   {"id", required_argument, NULL, 'i'},
+    {"random", required_argument, NULL, 'n'}, {"seed", required_argument, NULL, 'S'},
+    {"op", required_argument, NULL, 'o'},     {"db", required_argument, NULL, 'd'},
+    {"time", required_argument, NULL, 't'},   {"limit", required_argument, NULL, 'l'},
+    {"jobs", required_argument, NULL, 'j'},   {"slow", no_argument, NULL, 'w'},
+    {"no-relations", no_argument, NULL, 'r'}, {"in-process", no_argument, NULL, 'p'},
+    {"json", no_argument, NULL, 'J'},         {"verbose", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
 
 int mla_options_fail(int code, const char *verb, const char *format, ...)
 {

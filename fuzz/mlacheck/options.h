@@ -30,11 +30,11 @@ struct mla_options {
     int cases_n;
     const char *ids[MLA_OPTIONS_LIST_MAX];
     int ids_n;
-    const char *op;  /* "ring", "sparse", "reject", "all"; NULL: not given */
-    const char *db;  /* database path */
-    int64_t random;  /* cases to draw; -1: not given */
-    uint64_t seed;   /* default 1 */
-    double seconds;  /* fuzz: in all; run: limit of one kernel call */
+    const char *op; /* "ring", "sparse", "reject", "all"; NULL: not given */
+    const char *db; /* database path */
+    int64_t random; /* cases to draw; -1: not given */
+    uint64_t seed;  /* default 1 */
+    double seconds; /* fuzz: in all; run: limit of one kernel call */
     int64_t jobs;
     bool slow;
     bool relations;  /* default true */
@@ -47,8 +47,8 @@ struct mla_options {
 };
 
 /*
- * Parse the flags of a verb. 0, or MLA_EXIT_USAGE after saying on stderr which flag is wrong and what
- * it takes.
+ * Parse the flags of a verb. 0, or MLA_EXIT_USAGE after saying on stderr which flag is wrong and
+ * what it takes.
  */
 int mla_options_parse(struct mla_options *options, const char *verb, const char *allowed, int argc,
                       char **argv);

@@ -2,8 +2,8 @@
  *
  * run.c - `mlacheck run`: judge kernels on cases and store every verdict.
  *
- * All input is read and checked before the first case runs, so a mistake in the last line of the last
- * file costs nothing.
+ * All input is read and checked before the first case runs, so a mistake in the last line of the
+ * last file costs nothing.
  */
 #include <glob.h>
 #include <inttypes.h>
@@ -139,7 +139,8 @@ static int read_input(struct run *run)
     if (o->words_n > 0)
         return mla_options_fail(MLA_EXIT_USAGE, "run", "unexpected word '%s'", o->words[0]);
     if (o->op != NULL && strcmp(o->op, "reject") == 0)
-        return mla_options_fail(MLA_EXIT_USAGE, "run", "--op 'reject': must be ring, sparse or all");
+        return mla_options_fail(MLA_EXIT_USAGE, "run",
+                                "--op 'reject': must be ring, sparse or all");
     if (o->sets_n + o->cases_n + o->ids_n == 0 && o->random < 0)
         return mla_options_fail(MLA_EXIT_USAGE, "run",
                                 "no cases: give --set, --case, --id or --random");
@@ -178,10 +179,10 @@ static int judge_kernel(struct run *run, struct mla_subject *subject, const stru
     char line[MLA_CASE_LINE_MAX], repro[MLA_REPRO_MAX];
     struct mla_store_case row;
     double limit = run->options.seconds > 0 ? run->options.seconds : test->slow ? 3600 : 60;
-    struct mla_judge_options judge = {
-        .seconds_limit = run->options.in_process ? 0 : limit,
-        .oracle_threads = run->oracle_threads,
-        .relations = run->options.relations && !test->slow ? UINT32_MAX : 0};
+    struct mla_judge_options judge = {.seconds_limit = run->options.in_process ? 0 : limit,
+                                      .oracle_threads = run->oracle_threads,
+                                      .relations =
+                                          run->options.relations && !test->slow ? UINT32_MAX : 0};
     mla_case_format(test, line);
     mla_record_case(test, line, &row);
     mla_store_inflight_begin(run->store, &row, choice->spec,
@@ -277,8 +278,8 @@ static int finish(struct run *run)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "%s", mla_store_message(run->store));
     mla_table_print(stdout, run->store, MLA_VIEW_SUMMARY, NULL);
     printf("%" PRId64 " judged: %" PRId64 " passed, %" PRId64 " failed, %" PRId64
-           " improbable, %" PRId64 " refused, %" PRId64 " crashed; %" PRId64
-           " unjudged, %" PRId64 " unsupported",
+           " improbable, %" PRId64 " refused, %" PRId64 " crashed; %" PRId64 " unjudged, %" PRId64
+           " unsupported",
            n->judged, n->passed, n->failed, n->improbable, n->refused, n->crashed, n->unjudged,
            n->unsupported);
     if (run->slow_skipped > 0)

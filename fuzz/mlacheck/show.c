@@ -95,9 +95,9 @@ static void print_model(const char *op, const struct mla_model *m)
 
 static void print_promises(uint64_t promises)
 {
-    static const char *const names[] = {"REFUSES",           "INDEX_CHECKED", "PAD_ZERO",
-                                        "STATS",             "NO_FUTURE_LEAK", "SCRATCH_UNTOUCHED",
-                                        "BIT_REPEAT",        "BIT_THREADS",   "BIT_LAYOUT"};
+    static const char *const names[] = {"REFUSES",    "INDEX_CHECKED",  "PAD_ZERO",
+                                        "STATS",      "NO_FUTURE_LEAK", "SCRATCH_UNTOUCHED",
+                                        "BIT_REPEAT", "BIT_THREADS",    "BIT_LAYOUT"};
     printf("promises");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if ((promises >> i & 1) != 0)

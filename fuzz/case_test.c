@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * case_test.c - lines, ids, drawing, mutation and decoding of cases.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fuzz/case.h"
+#include "fuzz/case_fields.h"
+#include "fuzz/family.h"
+
+static const char ring_line[] =
+    "ring v=1 R=2 B=1 H=4 Nq=64 Nk=256 Bk=1 G=512 Bg=1 DH=64 DV=32 L=96 scale=0x1p-3 balanced=0 "
+    "slot=- P=32 topology=linear links=2 q_chunk=32 k_chunk=64 threads=0 family=profile "
+    "region=rising amount=3 poison=inf future=- stats=1 seed=7 rows=8 row_seed=9 slow=0 set=- "
+    "put=kv.1@37:3fc0;q.0@0:8000";
+/* printf '%s' "$ring_line" | sha256sum */
+static const char ring_id[] = "6fb71686c4022071ae307f1a4a33d2565ecc2137105e770a4c5c311fb7a6311e";
+
+static void parse(const char *line, struct mla_case *test)
+{
+    char error[MLA_CASE_ERROR_MAX] = "";
+    if (mla_case_parse(line, strlen(line), test, error) != MLA_OK)
+        fail_msg("%s", error);
+}
+
+static void test_line_means_what_it_says(void **state)
+{
+    struct mla_case test;
+    char error[MLA_CASE_ERROR_MAX];
+    (void)state;
+    parse(ring_line, &test);
+    assert_int_equal(test.op, MLA_OP_RING);
+    assert_int_equal(test.ring.ring_size, 2);
+    assert_int_equal(test.ring.kv_rows, 256);
+    assert_true(test.ring.has_scale && test.ring.scale == 0.125f);
+    assert_false(test.ring.has_slot);
+    assert_true(test.ring.has_prior && test.ring.kv_actual_isl == 32);
+    assert_int_equal(test.ring.topology, MLA_TOPOLOGY_LINEAR);
+    assert_int_equal(test.region, MLA_REGION_RISING);
+    assert_int_equal(test.put_n, 2);
+    assert_string_equal(test.put[0].tensor, "kv");
+    assert_int_equal(test.put[0].rank, 1);
+    assert_int_equal(test.put[0].at, 37);
+    assert_int_equal(test.put[0].bits, 0x3fc0);
+    assert_null(mla_case_problem(&test, INT64_MAX, error));
+}
+
+static void test_line_round_trip_and_id(void **state)
+{
+    struct mla_case test;
+    char line[MLA_CASE_LINE_MAX], id[MLA_CASE_ID_BYTES];
+    (void)state;
+    parse(ring_line, &test);
+    assert_int_equal(mla_case_format(&test, line), strlen(ring_line));
+    assert_string_equal(line, ring_line);
+    mla_case_id(&test, id);
+    assert_string_equal(id, ring_id);
+}
+
+/* Every single damaged byte: either refused, or another canonical case with another line. */
+static void test_damaged_lines_are_refused(void **state)
+{
+    char line[sizeof ring_line], again[MLA_CASE_LINE_MAX], error[MLA_CASE_ERROR_MAX];
+    static const char bytes[] = {'0', '9', ' ', '=', 'x', '-', ';', '\0', '\n', '\xff'};
+    int refused_n = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof ring_line - 1; i++)
+        for (size_t k = 0; k < sizeof bytes; k++) {
+            struct mla_case test;
+            memcpy(line, ring_line, sizeof line);
+            line[i] = bytes[k];
+            error[0] = '\0';
+            if (mla_case_parse(line, sizeof line - 1, &test, error) != MLA_OK) {
+                refused_n++;
+                assert_true(error[0] != '\0');
+                continue;
+            }
+            assert_int_equal(mla_case_format(&test, again), sizeof line - 1);
+            assert_memory_equal(again, line, sizeof line - 1);
+        }
+    assert_true(refused_n > 2000);
+}
+
+static void refused(const char *line, const char *names)
+{
+    struct mla_case test;
+    char error[MLA_CASE_ERROR_MAX] = "";
+    assert_int_equal(mla_case_parse(line, strlen(line), &test, error), MLA_ERR_PARAM);
+    if (strstr(error, names) == NULL)
+        fail_msg("'%s' does not name '%s'", error, names);
+}
+
+static void test_refusals_name_the_field(void **state)
+{
+    char line[sizeof ring_line + 8];
+    (void)state;
+    refused("", "op");
+    refused("rink v=1", "op");
+    refused("ring", "'v'");
+    refused("ring v=2 R=1", "v = '2'");
+    refused("ring R=2", "'v'");
+    snprintf(line, sizeof line, "%s ", ring_line); /* a field of nothing after the last */
+    refused(line, "put");
+    snprintf(line, sizeof line, "%.*s", (int)(strstr(ring_line, " put") - ring_line), ring_line);
+    refused(line, "'put'");
+    memcpy(line, ring_line, sizeof ring_line);
+    memcpy(strstr(line, "R=2"), "R=+", 3);
+    refused(line, "R");
+    memcpy(line, ring_line, sizeof ring_line);
+    memcpy(strstr(line, "links=2"), "links=\t", 7);
+    refused(line, "links");
+    memcpy(line, ring_line, sizeof ring_line);
+    memcpy(strstr(line, "region=rising"), "region=rosing", 13);
+    refused(line, "region");
+}
+
+static void test_problems_are_found(void **state)
+{
+    struct mla_case test;
+    char error[MLA_CASE_ERROR_MAX];
+    (void)state;
+    parse(ring_line, &test);
+    test.ring.logical_n = 513;
+    assert_non_null(mla_case_problem(&test, INT64_MAX, error));
+    assert_non_null(strstr(error, "logical_n"));
+    parse(ring_line, &test);
+    assert_non_null(mla_case_problem(&test, 1000, error));
+    assert_non_null(strstr(error, "bytes"));
+    test.region = MLA_REGION_OUTLIER; /* not one of family profile's */
+    assert_non_null(mla_case_problem(&test, INT64_MAX, error));
+    assert_non_null(strstr(error, "region"));
+    mla_case_init(&test, MLA_OP_SPARSE);
+    test.sparse.topk = 200;
+    assert_non_null(mla_case_problem(&test, INT64_MAX, error));
+    assert_non_null(strstr(error, "topk"));
+    mla_case_init(&test, MLA_OP_SPARSE);
+    test.sparse.keys = INT64_MAX;
+    assert_non_null(mla_case_problem(&test, INT64_MAX, error));
+}
+
+/* A drawn or mutated case is valid, small, and survives its own line. */
+static void check_sound(const struct mla_case *test)
+{
+    struct mla_case again;
+    char line[MLA_CASE_LINE_MAX], error[MLA_CASE_ERROR_MAX], second[MLA_CASE_LINE_MAX];
+    mla_case_format(test, line);
+    const char *problem = mla_case_problem(test, (int64_t)1 << 30, error);
+    if (problem != NULL)
+        fail_msg("%s: %s", problem, line);
+    parse(line, &again);
+    mla_case_format(&again, second);
+    assert_string_equal(line, second);
+    if (mla_case_work(test) > 400000000)
+        fail_msg("too large: %s", line);
+}
+
+static void test_draws_are_valid_and_repeat(void **state)
+{
+    (void)state;
+    for (int op = 0; op < MLA_OP_N; op++)
+        for (uint64_t i = 0; i < 20000; i++) {
+            struct mla_rng rng = {i, 0}, copy = {i, 0};
+            struct mla_case test, second;
+            char a[MLA_CASE_LINE_MAX], b[MLA_CASE_LINE_MAX];
+            mla_case_draw(&test, (enum mla_op)op, &rng);
+            mla_case_draw(&second, (enum mla_op)op, &copy);
+            mla_case_format(&test, a);
+            mla_case_format(&second, b);
+            assert_string_equal(a, b);
+            check_sound(&test);
+        }
+}
+
+/* What the draw must reach: modes, edges, families, regions, index kinds. */
+static void test_draws_reach_everything(void **state)
+{
+    enum {
+        BALANCED,
+        ROTATED,
+        CHUNKED,
+        SLOT,
+        ODD_RING,
+        LINEAR,
+        RAGGED,
+        FUTURE,
+        PAD,
+        EMPTY_RANK,
+        TILED,
+        DENSE,
+        OFFSET,
+        TALL,
+        HUGE_CACHE,
+        NATURAL,
+        FACTS_N
+    };
+    int facts[FACTS_N] = {0}, regions[MLA_REGION_N] = {0}, indices[MLA_INDICES_N] = {0};
+    size_t families_n;
+    int families[32] = {0};
+    (void)state;
+    mla_families(&families_n);
+    for (uint64_t i = 0; i < 4000; i++) {
+        struct mla_rng rng = {i, 0};
+        struct mla_case test;
+        mla_case_draw(&test, MLA_OP_RING, &rng);
+        const struct mla_ring_args *r = &test.ring;
+        facts[BALANCED] += r->is_balanced;
+        facts[ROTATED] += r->has_prior;
+        facts[CHUNKED] += !r->has_prior && r->q_rows < r->kv_rows;
+        facts[SLOT] += r->has_slot;
+        facts[ODD_RING] += r->ring_size % 2 == 1 && r->ring_size > 1;
+        facts[LINEAR] += r->topology == MLA_TOPOLOGY_LINEAR;
+        facts[RAGGED] += r->logical_n % 32 != 0;
+        facts[FUTURE] += test.has_future;
+        facts[PAD] += r->has_prior && r->logical_n - r->kv_actual_isl < r->ring_size * r->q_rows;
+        facts[EMPTY_RANK] += r->ring_size > 1 && r->logical_n <= (r->ring_size - 1) * r->kv_rows;
+        regions[test.region]++;
+        families[test.family]++;
+        mla_case_draw(&test, MLA_OP_SPARSE, &rng);
+        facts[TILED] += test.sparse.topk_tiled;
+        facts[DENSE] += test.sparse.dense;
+        facts[OFFSET] += test.sparse.has_q_pos_offset;
+        facts[TALL] += test.sparse.queries > 128;
+        facts[HUGE_CACHE] += test.sparse.keys > 65536;
+        facts[NATURAL] += test.sparse.out_order == MLA_OUT_NATURAL;
+        indices[test.indices]++;
+        regions[test.region]++;
+    }
+    for (int i = 0; i < FACTS_N; i++)
+        if (facts[i] < 5)
+            fail_msg("fact %d reached %d times", i, facts[i]);
+    for (int i = 1; i < MLA_REGION_N; i++)
+        assert_true(regions[i] > 5);
+    for (int i = 0; i < MLA_INDICES_N; i++)
+        assert_true(indices[i] > 5);
+    for (size_t i = 0; i < families_n; i++)
+        assert_true(families[i] > 50);
+}
+
+static void test_mutation_keeps_cases_valid(void **state)
+{
+    struct mla_rng rng = {42, 0};
+    (void)state;
+    for (int op = 0; op < MLA_OP_N; op++) {
+        struct mla_case test, other;
+        mla_case_draw(&test, (enum mla_op)op, &rng);
+        for (int i = 0; i < 20000; i++) {
+            mla_case_mutate(&test, &rng);
+            check_sound(&test);
+            mla_case_draw(&other, (enum mla_op)op, &rng);
+            mla_case_cross(&test, &other, &rng);
+            check_sound(&test);
+        }
+    }
+}
+
+static void test_any_bytes_are_some_case(void **state)
+{
+    uint8_t bytes[64];
+    struct mla_case test, again;
+    (void)state;
+    for (uint64_t i = 0; i < 3000; i++) {
+        size_t n = i % sizeof bytes;
+        for (size_t k = 0; k < n; k++)
+            bytes[k] = (uint8_t)mla_number_at(i, k, 0, 0);
+        mla_case_decode(bytes, n, (enum mla_op)(i % MLA_OP_N), false, &test);
+        assert_int_equal(test.op, i % MLA_OP_N);
+        check_sound(&test);
+        mla_case_decode(bytes, n, (enum mla_op)(i % MLA_OP_N), false, &again);
+        char a[MLA_CASE_LINE_MAX], b[MLA_CASE_LINE_MAX];
+        mla_case_format(&test, a);
+        mla_case_format(&again, b);
+        assert_string_equal(a, b);
+    }
+    mla_case_decode((const uint8_t *)ring_line, strlen(ring_line), MLA_OP_RING, false, &test);
+    char line[MLA_CASE_LINE_MAX];
+    mla_case_format(&test, line);
+    assert_string_equal(line, ring_line);
+    mla_case_decode((const uint8_t *)ring_line, strlen(ring_line), MLA_OP_SPARSE, false, &test);
+    assert_int_equal(test.op, MLA_OP_SPARSE); /* another operation's line is only bytes */
+}
+
+static void test_reject_cases_always_break_a_rule(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 5000; i++) {
+        struct mla_case test;
+        uint8_t bytes[8];
+        memcpy(bytes, &i, sizeof bytes);
+        mla_case_decode(bytes, sizeof bytes, MLA_OP_RING, true, &test);
+        assert_true(test.set_n > 0);
+        check_sound(&test);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_line_means_what_it_says),
+        cmocka_unit_test(test_line_round_trip_and_id),
+        cmocka_unit_test(test_damaged_lines_are_refused),
+        cmocka_unit_test(test_refusals_name_the_field),
+        cmocka_unit_test(test_problems_are_found),
+        cmocka_unit_test(test_draws_are_valid_and_repeat),
+        cmocka_unit_test(test_draws_reach_everything),
+        cmocka_unit_test(test_mutation_keeps_cases_valid),
+        cmocka_unit_test(test_any_bytes_are_some_case),
+        cmocka_unit_test(test_reject_cases_always_break_a_rule),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

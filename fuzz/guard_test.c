@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * guard_test.c - guarded memory traps or notices every access outside a tensor.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fuzz/guard.h"
+
+/* Does writing to data[offset] kill a child? */
+static bool traps(const struct mla_guard *guard, long offset)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)close(STDERR_FILENO);     /* a sanitizer's report is expected here */
+        (void)signal(SIGSEGV, SIG_DFL); /* cmocka would go on with the next test */
+        (void)signal(SIGBUS, SIG_DFL);
+        volatile unsigned char *at = guard->data + offset;
+        *at = 1;
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+static void test_places(void **state)
+{
+    struct mla_guard guard;
+    (void)state;
+    assert_true(mla_guard_make(&guard, 4096 * 3, 2, MLA_GUARD_END));
+    assert_true(traps(&guard, 4096 * 3));
+    assert_false(traps(&guard, 4096 * 3 - 1));
+    mla_guard_free(&guard);
+    assert_true(mla_guard_make(&guard, 100, 2, MLA_GUARD_START));
+    assert_int_equal((uintptr_t)guard.data % 4096, 0);
+    assert_true(traps(&guard, -1));
+    mla_guard_free(&guard);
+    assert_true(mla_guard_make(&guard, 4096, 2, MLA_GUARD_ODD));
+    assert_int_equal((uintptr_t)guard.data % 4, 2);
+    assert_true(traps(&guard, 4096 + 2));
+    mla_guard_free(&guard);
+}
+
+static void test_damage_is_noticed(void **state)
+{
+    struct mla_guard guard;
+    int64_t offset = 0;
+    (void)state;
+    assert_true(mla_guard_make(&guard, 100, 4, MLA_GUARD_ODD));
+    memset(guard.data, 0, guard.bytes);
+    assert_true(mla_guard_intact(&guard, &offset));
+    guard.data[100] = 0;
+    assert_false(mla_guard_intact(&guard, &offset));
+    assert_int_equal(offset, 100);
+    guard.data[-3] = 0;
+    assert_false(mla_guard_intact(&guard, &offset));
+    assert_int_equal(offset, -3);
+    mla_guard_free(&guard);
+    assert_null(guard.map);
+}
+
+static void test_too_large(void **state)
+{
+    struct mla_guard guard;
+    (void)state;
+    assert_false(mla_guard_make(&guard, (size_t)1 << 62, 2, MLA_GUARD_END));
+    assert_null(guard.map);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_damage_is_noticed),
+        cmocka_unit_test(test_too_large),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

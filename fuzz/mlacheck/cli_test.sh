@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# The command from outside: exit codes, messages, what is stored. usage: cli_test.sh BIN PLUGINS CORPUS
+set -u
+bin=$1 plugins=$2 corpus=$3
+mlacheck=$bin/mlacheck
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+db=$dir/results.db
+passed=0 failed=0
+
+# check NAME EXPECTED_CODE EXPECTED_TEXT command...: exit code, and a text somewhere in the output
+check() {
+    local name=$1 code=$2 text=$3 out status
+    shift 3
+    out=$(timeout 300 "$@" 2>&1 </dev/null)
+    status=$?
+    if [ "$status" -eq "$code" ] && grep -qF -- "$text" <<<"$out"; then
+        passed=$((passed + 1))
+        return
+    fi
+    failed=$((failed + 1))
+    printf 'FAILED: %s: exit %s (due %s), looked for: %s\n%s\n' \
+        "$name" "$status" "$code" "$text" "$(head -c 2000 <<<"$out")"
+}
+
+line='sparse v=1 S=1 S_kv=128 H=16 Rr=64 K=128 tiled=0 dense=0 offset=- order=mx4 cores=1 threads=0 scale=0x1.555556p-5 family=upstream region=normal amount=0 indices=sorted poison=nan stats=1 seed=1 rows=4 row_seed=1 slow=0 set=- put=-'
+
+# usage and input
+check 'no verb' 2 'usage' "$mlacheck"
+check 'help' 0 'usage' "$mlacheck" --help
+check 'version' 0 'MPFR' "$mlacheck" --version
+check 'unknown verb' 2 "verb 'frobnicate'" "$mlacheck" frobnicate
+for verb in run fuzz list show; do
+    check "$verb --help" 0 'usage' "$mlacheck" "$verb" --help
+done
+check 'unknown flag' 2 "'--frob'" "$mlacheck" run --frob
+check 'flag without value' 2 'needs a value' "$mlacheck" run --seed
+check 'flag of another verb' 2 '--jobs' "$mlacheck" run --jobs 2
+check 'bad number' 2 "--random 'x'" "$mlacheck" run --random x
+check 'no cases' 2 'no cases' "$mlacheck" run --db "$db"
+check 'bad case' 2 'S = ' "$mlacheck" run --db "$db" --case "${line/S=1/S=one}"
+check 'invalid case' 2 'queries' "$mlacheck" run --db "$db" --case "${line/S=1/S=0}"
+check 'unknown kernel' 2 "'scaler'" "$mlacheck" run --db "$db" --kernel scaler --case "$line"
+check 'missing set' 2 'nothere.txt' "$mlacheck" run --db "$db" --set "$dir/nothere.txt"
+printf '%s\n%s\n' "$line" "${line% put=-}" >"$dir/bad.txt"
+check 'damaged line' 2 'bad.txt:2:' "$mlacheck" run --db "$db" --set "$dir/bad.txt"
+check 'unknown id' 2 'abcdef' "$mlacheck" run --db "$db" --id abcdef
+check 'wrong list' 2 "'frogs'" "$mlacheck" list frogs
+check 'wrong show' 2 "'frogs'" "$mlacheck" show frogs
+check 'show unknown case' 2 'abcdef' "$mlacheck" show case abcdef --db "$db"
+
+# environment
+check 'database in no folder' 3 'nowhere' "$mlacheck" run --db "$dir/nowhere/x.db" --case "$line"
+echo 'not a database, but a text that is long enough to be looked at as one' >"$dir/text.db"
+cp "$dir/text.db" "$dir/text.copy"
+check 'not a database' 3 'text.db' "$mlacheck" run --db "$dir/text.db" --case "$line"
+check 'it is left alone' 0 '' cmp "$dir/text.db" "$dir/text.copy"
+check 'plug-in missing' 3 'none.so' "$mlacheck" run --db "$db" --kernel "$dir/none.so" --case "$line"
+check 'plug-in of another ABI' 3 'ABI' "$mlacheck" run --db "$db" \
+    --kernel "$plugins/bad/mla_bad_abi.so" --case "$line"
+
+# verdicts
+check 'a pass' 0 '"passed":1' "$mlacheck" run --db "$db" --kernel scalar --case "$line" --json
+check 'the example plug-in' 0 '"passed":1' "$mlacheck" run --db "$db" \
+    --kernel "$plugins/example_plugin.so" --case "$line" --json
+check 'a refusal' 0 '"refused":1' "$mlacheck" run --db "$db" --kernel scalar \
+    --case "${line/ set=-/ set=queries@0:0}" --json
+check 'a fault' 1 'FAIL sparse/fault:canary-nan' "$mlacheck" run --db "$db" \
+    --kernel fault:canary-nan --case "$line"
+check 'its reproduction line' 1 "repro: mlacheck run --kernel fault:canary-nan --case 'sparse" \
+    "$mlacheck" run --db "$db" --kernel fault:canary-nan --case "$line"
+check 'a crash' 1 '"crashed":1' "$mlacheck" run --db "$db" \
+    --kernel "$plugins/bad/mla_bad_call_crash.so" --case "$line" --json
+check 'a hang' 1 'timeout' "$mlacheck" run --db "$db" --limit 0.5 \
+    --kernel "$plugins/bad/mla_bad_call_hang.so" --case "$line"
+check 'nothing judged' 77 '"unsupported":1' "$mlacheck" run --db "$db" --kernel fault:plain \
+    --case "${line/ set=-/ set=queries@0:0}" --json
+check 'only slow cases' 77 'slow cases not run' bash -c \
+    "echo '${line/slow=0/slow=1}' >'$dir/slow.txt'; '$mlacheck' run --db '$db' --set '$dir/slow.txt'"
+check 'slow ones asked for' 0 '1 passed' "$mlacheck" run --db "$db" --slow --set "$dir/slow.txt" \
+    --kernel scalar
+check 'by id' 0 '1 passed' bash -c \
+    "id=\$(printf %s '$line' | sha256sum | head -c 12); '$mlacheck' run --db '$db' --kernel scalar --id \$id"
+check 'seeds repeat' 0 '' bash -c \
+    "'$mlacheck' run --db '$db' --random 3 --seed 5 --verbose | grep case= >'$dir/1'
+     '$mlacheck' run --db '$db' --random 3 --seed 5 --verbose | grep case= >'$dir/2'
+     cmp '$dir/1' '$dir/2' && [ -s '$dir/1' ]"
+
+# the store
+check 'runs' 0 'command' "$mlacheck" list runs --db "$db"
+check 'runs as JSON' 0 '[{"run":' "$mlacheck" list runs --db "$db" --json
+check 'findings' 0 'timeout' "$mlacheck" list findings --db "$db"
+check 'a run' 0 'compiler' "$mlacheck" show run 1 --db "$db"
+check 'a case' 0 'sparse v=1' bash -c \
+    "id=\$(printf %s '$line' | sha256sum | head -c 12); '$mlacheck' show case \$id --db '$db'"
+check 'a model' 0 'exp_error' "$mlacheck" show kernel scalar
+for what in kernels families relations faults names; do
+    check "list $what" 0 '' "$mlacheck" list "$what"
+    check "list $what as JSON" 0 '[{"name":' "$mlacheck" list "$what" --json
+done
+
+# Ctrl-C: what was judged is stored; kill -9: the database is whole and the case is a finding
+"$mlacheck" run --db "$db" --random 2000 --kernel scalar >/dev/null 2>&1 &
+sleep 1.5
+kill -INT $!
+wait $!
+check 'database after Ctrl-C' 0 'ended' "$mlacheck" show run --db "$db"
+for i in 1 2 3; do
+    "$mlacheck" run --db "$dir/killed.db" --random 2000 --kernel scalar >/dev/null 2>&1 &
+    sleep 0.$((4 + i))
+    kill -KILL $!
+    wait $! 2>/dev/null
+done
+check 'database after kill -9' 0 'process died' "$mlacheck" list findings --db "$dir/killed.db"
+
+# the replay programs
+printf '%s' "$line" >"$dir/input"
+check 'replay a file' 0 '1 inputs replayed' "$bin/replay_sparse" "$dir/input"
+check 'replay any bytes' 0 '1 inputs replayed' "$bin/replay_ring" "$bin/../CMakeCache.txt"
+check 'replay nothing' 2 'cannot be read' "$bin/replay_ring" "$dir/none"
+mkdir "$dir/empty"
+check 'replay an empty folder' 2 'no input' "$bin/replay_reject" "$dir/empty"
+check 'replay a corpus' 0 '' test -s "$corpus/special.txt"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tensors_test.c - index lists and layouts, poison where nothing may be read, overrides, and
+ * numbers that are the same on every machine.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fuzz/family.h"
+#include "fuzz/indices.h"
+#include "fuzz/tensors.h"
+
+static struct mla_tensors *make(const struct mla_case *test)
+{
+    struct mla_tensors *tensors;
+    char error[MLA_CASE_ERROR_MAX];
+    if (mla_tensors_make(test, 0, &tensors, error) != MLA_OK)
+        fail_msg("%s", error);
+    return tensors;
+}
+
+static uint16_t at16(struct mla_tensors *t, const char *name, int64_t rank, int64_t element)
+{
+    uint16_t bits;
+    memcpy(&bits, mla_tensors_find(t, name, rank)->guard.data + 2 * element, 2);
+    return bits;
+}
+
+/* Row 130, list position 37, topk 256: tile 1, row 2 of it, so group 0 of the tile, third row of
+   the group; lines 32 .. 47, line 32 + 37 mod 16 = 37, column 37 div 16 = 2. */
+static void test_tiled_place(void **state)
+{
+    struct mla_sparse_args args = {.queries = 200, .topk = 256, .topk_tiled = 1};
+    (void)state;
+    assert_int_equal(mla_indices_elements(&args), 256 * 256);
+    assert_int_equal(mla_indices_place(&args, 130, 37), ((1 * 16 + 0) * 128 + 37) * 16 + 2);
+    assert_int_equal(mla_indices_place(&args, 0, 0), 0);
+    assert_int_equal(mla_indices_place(&args, 0, 16), 1);
+    assert_int_equal(mla_indices_place(&args, 1, 0), 256);
+    assert_int_equal(mla_indices_place(&args, 8, 0), 128 * 16);
+    assert_int_equal(mla_indices_place(&args, 127, 255), 127 * 256 + 255);
+    args.topk_tiled = 0;
+    assert_int_equal(mla_indices_place(&args, 130, 37), 130 * 256 + 37);
+}
+
+static void test_causal_recipe(void **state)
+{
+    struct mla_case test;
+    int32_t list[128];
+    (void)state;
+    mla_case_init(&test, MLA_OP_SPARSE);
+    test.indices = MLA_INDICES_CAUSAL;
+    test.sparse.queries = 400;
+    test.sparse.keys = 300;
+    mla_indices_fill(&test, 5, list); /* even positions 0, 2, 4, the rest copies of 0 */
+    assert_int_equal(list[0], 0);
+    assert_int_equal(list[125], 0);
+    assert_int_equal(list[126], 2);
+    assert_int_equal(list[127], 4);
+    mla_indices_fill(&test, 350, list); /* 0 .. 298: the last 128 of 150 */
+    assert_int_equal(list[0], 44);
+    assert_int_equal(list[127], 298);
+}
+
+static void test_lists_are_in_range(void **state)
+{
+    static const int64_t sizes[] = {1, 2, 3, 127, 128, 129, 1000, 65537};
+    (void)state;
+    for (int kind = 0; kind < MLA_INDICES_N; kind++)
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            struct mla_case test;
+            int32_t list[256];
+            bool seen[65537] = {false};
+            mla_case_init(&test, MLA_OP_SPARSE);
+            test.indices = kind;
+            test.sparse.keys = sizes[i];
+            test.sparse.topk = 256;
+            mla_indices_fill(&test, 3, list);
+            for (int j = 0; j < 256; j++) {
+                assert_in_range(list[j], 0, sizes[i] - 1);
+                if (kind == MLA_INDICES_DISTINCT && sizes[i] >= 256)
+                    assert_false(seen[list[j]]);
+                if (kind == MLA_INDICES_SORTED && j > 0)
+                    assert_true(list[j - 1] <= list[j]);
+                if (kind == MLA_INDICES_REVERSED && j > 0)
+                    assert_true(list[j - 1] >= list[j]);
+                seen[list[j]] = true;
+            }
+        }
+}
+
+static void test_poison_in_ring(void **state)
+{
+    struct mla_case test;
+    (void)state;
+    mla_case_init(&test, MLA_OP_RING);
+    test.ring.ring_size = 2;
+    test.ring.kv_batch = 2;
+    test.ring.gathered_batch = 1;
+    test.ring.gathered_rows = 64;
+    test.ring.has_slot = 1;
+    test.ring.kv_cache_batch_idx = 1;
+    test.ring.logical_n = 40;
+    struct mla_tensors *t = make(&test);
+    int64_t row = test.ring.head_dim, slot = 32 * row;
+    assert_int_equal(at16(t, "kv", 0, 0), MLA_BF16_NAN);                  /* another slot */
+    assert_int_not_equal(at16(t, "kv", 0, slot), MLA_BF16_NAN);           /* position 0 */
+    assert_int_not_equal(at16(t, "kv", 1, slot + 7 * row), MLA_BF16_NAN); /* position 39 */
+    assert_int_equal(at16(t, "kv", 1, slot + 8 * row), MLA_BF16_NAN);     /* position 40 */
+    assert_int_equal(at16(t, "out", 0, 0), mla_tensors_pattern16(t));
+    mla_tensors_free(t);
+}
+
+static void test_poison_in_sparse(void **state)
+{
+    struct mla_case test;
+    (void)state;
+    mla_case_init(&test, MLA_OP_SPARSE);
+    test.sparse.keys = 300;
+    test.indices = MLA_INDICES_SORTED; /* 128 distinct of 300 rows */
+    struct mla_tensors *t = make(&test);
+    int poisoned = 0;
+    for (int64_t j = 0; j < 300; j++)
+        poisoned += at16(t, "c_kv", 0, j * 512) == MLA_BF16_NAN;
+    assert_int_equal(poisoned, 300 - 128);
+    mla_tensors_free(t);
+}
+
+static void test_overrides(void **state)
+{
+    struct mla_case test;
+    struct mla_tensors *t;
+    char error[MLA_CASE_ERROR_MAX];
+    (void)state;
+    mla_case_init(&test, MLA_OP_RING);
+    test.put_n = 1;
+    test.put[0] = (struct mla_override){"q", 0, 5, 0x4049};
+    t = make(&test);
+    assert_int_equal(at16(t, "q", 0, 5), 0x4049);
+    mla_tensors_free(t);
+    test.put[0].at = 32 * 64;
+    assert_int_equal(mla_tensors_make(&test, 0, &t, error), MLA_ERR_PARAM);
+    assert_non_null(strstr(error, "0 .. 2047"));
+    test.put[0] = (struct mla_override){"out", 0, 0, 0};
+    assert_int_equal(mla_tensors_make(&test, 0, &t, error), MLA_ERR_PARAM);
+    test.put[0] = (struct mla_override){"q", 1, 0, 0};
+    assert_int_equal(mla_tensors_make(&test, 0, &t, error), MLA_ERR_PARAM);
+    assert_null(t);
+}
+
+/* Mean 0 and variance 1 of the twelve-uniforms normal, and the bf16 rounding at its corners. */
+static void test_numbers(void **state)
+{
+    double sum = 0, square = 0;
+    (void)state;
+    for (uint64_t i = 0; i < 100000; i++) {
+        double x = mla_number_normal(mla_number_at(1, i, 0, 0));
+        sum += x;
+        square += x * x;
+    }
+    /* Four standard errors: 4/sqrt(n) and 4*sqrt(2/n), n = 1e5. */
+    assert_true(fabs(sum / 1e5) < 0.0127);
+    assert_true(fabs(square / 1e5 - 1) < 0.0179);
+    assert_int_equal(mla_number_to_bf16(1.0), 0x3f80);
+    assert_int_equal(mla_number_to_bf16(1.00390625), 0x3f80); /* tie, to even */
+    assert_int_equal(mla_number_to_bf16(1.01171875), 0x3f82); /* tie, to even */
+    assert_int_equal(mla_number_to_bf16(-1.005), 0xbf81);
+    assert_int_equal(mla_number_to_bf16(3.4e38), 0x7f80);
+    assert_true(isnan(mla_number_from_bf16(MLA_BF16_NAN)));
+}
+
+/*
+ * Fingerprints of the tensors of a few cases: they must never change, on any machine, or stored
+ * cases would silently mean something else. Taken from the first version.
+ */
+static void test_fingerprints(void **state)
+{
+    static const uint64_t expected[MLA_OP_N][8] = {
+        {0x1a8c5e91e7879b29u, 0x87b8d1073a946742u, 0x1a8c5e91e7879b29u, 0xb87507862f485ceau,
+         0x443e05833df34c3bu},
+        {0x115601aea30865f6u, 0xd2bfdd692868c0c6u, 0x115601aea30865f6u, 0x8c241720cb30f5cdu,
+         0xde5d2b666738902fu}};
+    (void)state;
+    for (int op = 0; op < MLA_OP_N; op++) {
+        size_t families_n;
+        mla_families(&families_n);
+        for (size_t f = 0; f < families_n; f++) {
+            struct mla_case test;
+            mla_case_init(&test, (enum mla_op)op);
+            test.family = (int32_t)f;
+            test.region = (int32_t)mla_families(&families_n)[f]->regions[0];
+            test.seed = 12345;
+            struct mla_tensors *t = make(&test);
+            uint64_t hash = 0;
+            for (size_t i = 0; i < t->n; i++)
+                if (t->list[i].role == MLA_TENSOR_INPUT)
+                    hash = mla_number_mix(hash ^ t->list[i].hash);
+            if (hash != expected[op][f])
+                fail_msg("op %d family %zu: fingerprint 0x%016llxu", op, f,
+                         (unsigned long long)hash);
+            mla_tensors_free(t);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tiled_place),
+        cmocka_unit_test(test_causal_recipe),
+        cmocka_unit_test(test_lists_are_in_range),
+        cmocka_unit_test(test_poison_in_ring),
+        cmocka_unit_test(test_poison_in_sparse),
+        cmocka_unit_test(test_overrides),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_fingerprints),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
