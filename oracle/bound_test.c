@@ -379,6 +379,37 @@ static void flushing(void **state)
     mla_oracle_test_row_free(row);
 }
 
+/*
+ * Underflow, without flush f = 2^-149. Nine divisions and a store: 10 f; the accumulators of one
+ * key without rescales: 4 f. A score of 64 products and as many additions, scaled by 2^120: 129 f
+ * 2^120.
+ */
+static void underflow(void **state)
+{
+    struct mla_oracle_test_row *row = row_new(1);
+    struct mla_model model = exact_model;
+    struct mla_bound bounds[HEAD_DIM_V];
+
+    (void)state;
+    set_key(row, 0, 0, 0x1p-133);
+    model.div_roundings = 9;
+    bounds_of(row, &model, bounds);
+    just_above(bounds[0].radius, 14 * 0x1p-149, 1e-6);
+    row->args.scale = 0x1p120f;
+    just_above(stats_of(row, &exact_model).lse_radius, 129 * 0x1p-29, 1e-6);
+
+    /* A subnormal part of the query flushed: 2^-130 * 2^100 * 2^31 = 2 is missing from the score.
+     */
+    row->args.scale = 0x1p31f;
+    row->q[40] = bf16(0x1p-130);
+    set_key(row, 0, 40, 0x1p100);
+    model = exact_model;
+    just_above(1.0 + stats_of(row, &model).lse_radius, 1.0, 1e-6);
+    model.flush = 1;
+    just_above(stats_of(row, &model).lse_radius, 2.0, 1e-6);
+    mla_oracle_test_row_free(row);
+}
+
 /* An exponential that may return 0 below 2^-20: 2^-20 of each of two keys may be missing, thrice.
  */
 static void exponential_floor(void **state)
@@ -498,6 +529,7 @@ static void not_a_number_is_rejected(void **state)
     assert_true(isinf(ratio));
     assert_false(mla_bound_stats_accepts(truth, &model, 0.0f, NAN, &ratio));
     assert_false(mla_bound_stats_accepts(truth, &model, 0.0f, -2.0f, &ratio));
+    assert_true(isinf(ratio));
     assert_false(mla_bound_stats_accepts(truth, &model, 0.0f, 0.0f, &ratio));
     assert_false(mla_bound_stats_accepts(truth, &model, 0.0f, INFINITY, &ratio));
     assert_false(mla_bound_stats_accepts(truth, &model, -INFINITY, 2.0f, &ratio));
@@ -754,6 +786,7 @@ int main(void)
         cmocka_unit_test(uncertain_weights_still_average),
         cmocka_unit_test(hopeless_key_is_harmless),
         cmocka_unit_test(flushing),
+        cmocka_unit_test(underflow),
         cmocka_unit_test(exponential_floor),
         cmocka_unit_test(truncated_output),
         cmocka_unit_test(largest_values),

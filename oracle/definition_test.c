@@ -10,6 +10,7 @@
 #include "oracle/truth.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -431,6 +432,64 @@ static void pad_row_is_empty(void **state)
     mla_oracle_test_row_free(row);
 }
 
+/*
+ * Two ranks, batches, heads and 32 rows each. Keys of rank s, batch b hold 1 + s + 2b in column 0
+ * and 1 in column 40; the query of (rank, batch, head, row 3) holds 1 + rank + 2 batch + 4 head
+ * there. Row 3 of rank 1 sees 32 keys of rank 0 and 4 of its own.
+ */
+static void rows_are_found(void **state)
+{
+    const size_t kv_n = 2 * 32 * HEAD_DIM;
+    uint16_t *kv = calloc(2 * kv_n, sizeof *kv);
+    uint16_t *q = calloc(4 * kv_n, sizeof *q);
+    const uint16_t *kv_pointers[2] = {kv, kv + kv_n};
+    const uint16_t *q_pointers[2] = {q, q + 2 * kv_n};
+    struct mla_oracle_test_row *row = row_new(32, 1.0f);
+    struct mla_truth *truth;
+
+    (void)state;
+    assert_non_null(kv);
+    assert_non_null(q);
+    for (size_t key = 0; key < 128; key++) { /* [rank][batch][row] */
+        kv[key * HEAD_DIM] = bf16(1.0 + (double)(key / 64) + 2.0 * (double)(key / 32 % 2));
+        kv[key * HEAD_DIM + 40] = bf16(1.0);
+    }
+    for (size_t i = 0; i < 8; i++) { /* [rank][batch][head] */
+        q[(i * 32 + 3) * HEAD_DIM + 40] =
+            bf16(1.0 + (double)(i / 4) + 2.0 * (double)(i / 2 % 2) + 4.0 * (double)(i % 2));
+    }
+    row->args.ring_size = 2;
+    row->args.batch = 2;
+    row->args.heads = 2;
+    row->args.kv_batch = 2;
+    row->args.logical_n = 64;
+    row->args.q = q_pointers;
+    row->args.kv = kv_pointers;
+    for (int64_t i = 0; i < 4; i++) {
+        const int64_t batch = i / 2;
+        const int64_t head = i % 2;
+
+        assert_int_equal(mla_truth_ring(&row->args, (struct mla_row){1, batch, head, 3}, &truth),
+                         MLA_OK);
+        assert_int_equal(truth->keys_n, 36);
+        assert_int_equal(truth->shard_blocks, 2);
+        near(truth->max, 2.0 + 2.0 * (double)batch + 4.0 * (double)head, 0.0);
+        near(truth->out[0], 1.0 + 2.0 * (double)batch + 4.0 / 36.0, 0x1p-50);
+        mla_truth_free(truth);
+    }
+    row->args.batch =
+        1; /* slot 1 of the cache; the queries of rank 1 are then heads 0, 1 of batch 0 */
+    row->args.has_slot = 1;
+    row->args.kv_cache_batch_idx = 1;
+    assert_int_equal(mla_truth_ring(&row->args, (struct mla_row){1, 0, 1, 3}, &truth), MLA_OK);
+    near(truth->max, 6.0, 0.0);
+    near(truth->out[0], 3.0 + 4.0 / 36.0, 0x1p-50);
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+    free(q);
+    free(kv);
+}
+
 /* Random rows against long double: another arithmetic, another order, coarser but independent. */
 static void agrees_with_long_double(void **state)
 {
@@ -477,6 +536,60 @@ static void agrees_with_long_double(void **state)
         free(x);
         mla_oracle_test_row_free(row);
     }
+}
+
+struct job {
+    const struct mla_oracle_test_row *row;
+    double out[HEAD_DIM_V];
+    bool ok;
+};
+
+static void *run_job(void *argument)
+{
+    struct job *job = argument;
+
+    job->ok = true;
+    for (int i = 0; i < 20; i++) {
+        struct mla_truth *truth = NULL;
+
+        job->ok = mla_truth_ring(&job->row->args, job->row->row, &truth) == MLA_OK && job->ok;
+        if (truth != NULL) {
+            memcpy(job->out, truth->out, sizeof job->out);
+        }
+        mla_truth_free(truth);
+    }
+    mla_oracle_thread_done();
+    return NULL;
+}
+
+/* Three threads on the same row give what one gives. */
+static void threads_do_not_disturb(void **state)
+{
+    struct mla_oracle_test_row *row = row_new(60, 0.5f);
+    struct mla_oracle_test_random random = {9};
+    struct job jobs[3];
+    pthread_t threads[3];
+
+    (void)state;
+    for (int64_t i = 0; i < HEAD_DIM; i++) {
+        row->q[i] = bf16(mla_oracle_test_normal(&random));
+    }
+    for (int64_t i = 0; i < 60 * HEAD_DIM; i++) {
+        row->kv[i] = bf16(mla_oracle_test_normal(&random));
+    }
+    struct mla_truth *truth = truth_of(row);
+
+    for (int i = 0; i < 3; i++) {
+        jobs[i].row = row;
+        assert_int_equal(pthread_create(&threads[i], NULL, run_job, &jobs[i]), 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_true(jobs[i].ok);
+        assert_memory_equal(jobs[i].out, truth->out, sizeof jobs[i].out);
+    }
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
 }
 
 /* The thread's MPFR settings are as they were, and do not disturb. */
@@ -582,7 +695,9 @@ int main(void)
         cmocka_unit_test(non_finite_rows),
         cmocka_unit_test(rows_out_of_range),
         cmocka_unit_test(pad_row_is_empty),
+        cmocka_unit_test(rows_are_found),
         cmocka_unit_test(agrees_with_long_double),
+        cmocka_unit_test(threads_do_not_disturb),
         cmocka_unit_test(mpfr_state_is_kept),
         cmocka_unit_test(bf16_rounding),
         cmocka_unit_test(versions),

@@ -94,7 +94,8 @@ enum mla_bound_state {
     MLA_BOUND_EMPTY = 1,     /* row without keys: bits exactly +0 */
     MLA_BOUND_NONFINITE = 2, /* not judged, with the reason */
     MLA_BOUND_RANGE = 3,
-    MLA_BOUND_MODEL = 4 /* the declared error is so large that no interval exists (mu >= 1) */
+    MLA_BOUND_MODEL = 4 /* the declared error is so large that no interval exists: sums off by a
+                           factor of 2 (mu >= 1), or weights uncertain by more than e^700 */
 };
 
 /* The accepted set of one output element (natural column order). */
@@ -115,8 +116,9 @@ struct mla_bound_stats {
 
 /*
  * The tier-1 set for every column of a row: a conforming kernel never leaves it. bounds holds
- * info.columns_n entries. Returns enum mla_bound_state; entries are written only for MLA_BOUND_OK.
- * Everything in B is rounded upward. Derivation: oracle/bound.c. Thread-safe.
+ * info.columns_n entries. Returns enum mla_bound_state, or MLA_ERR_NOMEM; entries are written only
+ * for MLA_BOUND_OK. A model that mla_bound_model_error refuses gives MLA_BOUND_MODEL. Everything in
+ * B is rounded upward. Derivation: oracle/errors.c and oracle/bound.c. Thread-safe.
  */
 int32_t mla_bound_row(const struct mla_truth *truth, const struct mla_model *model,
                       struct mla_bound *bounds);
@@ -148,7 +150,8 @@ bool mla_bound_stats_accepts(const struct mla_truth *truth, const struct mla_mod
 /* Is the model well formed (finite, within range, enums known)? NULL, or what is wrong. */
 const char *mla_bound_model_error(const struct mla_model *model, bool is_ring);
 
-/* "MPFR 4.2.0 (header 4.2.0), GMP 6.2.1" into text; false when header and library disagree. */
+/* "MPFR 4.2.0 (header 4.2.0), GMP 6.2.1 (header 6.2.1)" into text; false when a header and its
+ * library disagree or MPFR has no thread-local state. text may be NULL. */
 bool mla_oracle_versions(char *text, size_t text_bytes);
 
 #endif

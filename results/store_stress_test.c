@@ -42,6 +42,7 @@ static int teardown(void **state)
 static void write_until_killed(int report)
 {
     struct mla_store *store = test_open_run(path, NULL);
+    (void)alarm(60); /* a failing test must not leave it behind */
     for (unsigned i = 1;; i++) {
         struct mla_store_case c = test_case(i);
         struct mla_store_verdict v = test_verdict(&c, i % 3 == 0 ? "fail-certain" : "pass");
