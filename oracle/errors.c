@@ -135,7 +135,8 @@ static double minus_log_1m(double u)
     return up(-log1p(-u));
 }
 
-double mla_oracle_compound(double u, double k)
+/* (1+u)^k - 1, upper, for k >= 0 and 0 <= u < 1; may be +inf. */
+static double compound(double u, double k)
 {
     return expm1_up(up(k * up(log1p(u))));
 }
@@ -151,7 +152,9 @@ static double max3(double a, double b, double c)
     return fmax(a, fmax(b, c));
 }
 
-double mla_oracle_depth(const struct mla_depth *depth, const struct mla_truth *truth)
+/* constant + per_width*width + per_key*keys + per_block*blocks for this row; NaN when a shard-wise
+ * count is asked of the sparse operation. */
+static double depth_of(const struct mla_depth *depth, const struct mla_truth *truth)
 {
     double blocks = 0.0;
 
@@ -191,12 +194,12 @@ static struct setting setting_make(const struct mla_truth *t, const struct mla_m
     struct setting s = {.truth = t, .model = m};
 
     s.f = m->flush ? 0x1p-126 : 0x1p-149;
-    s.rescales = mla_oracle_depth(&m->rescales, t);
-    s.acc_depth = mla_oracle_depth(&m->acc_depth, t);
-    s.acc_extra = mla_oracle_depth(&m->acc_extra, t);
-    s.a = mla_oracle_compound(m->add_u, mla_oracle_depth(&m->score_depth, t));
+    s.rescales = depth_of(&m->rescales, t);
+    s.acc_depth = depth_of(&m->acc_depth, t);
+    s.acc_extra = depth_of(&m->acc_extra, t);
+    s.a = compound(m->add_u, depth_of(&m->score_depth, t));
     s.b = up(s.a + m->product_u * (1.0 + s.a));
-    s.g = mla_oracle_compound(m->add_u, m->arg_roundings);
+    s.g = compound(m->add_u, m->arg_roundings);
     if (t->scale < 0x1p-125) {
         const double subnormal = fmin(1.0, s.f / t->scale);
 
@@ -317,8 +320,8 @@ static void weigh(const struct setting *s, struct mla_oracle_errors *errors, int
 static void sum_factors(const struct setting *s, struct mla_oracle_errors *errors)
 {
     const struct mla_model *m = s->model;
-    const double rounded = mla_oracle_compound(m->add_u, s->acc_depth);
-    const double stored = mla_oracle_compound(m->acc_u, s->acc_extra);
+    const double rounded = compound(m->add_u, s->acc_depth);
+    const double stored = compound(m->acc_u, s->acc_extra);
 
     errors->rho = m->sum_rounded ? 0.0 : m->p_u;
     errors->mu = up(rounded + stored + rounded * stored);
@@ -326,7 +329,7 @@ static void sum_factors(const struct setting *s, struct mla_oracle_errors *error
     errors->mu_low =
         down(compound_down(m->add_u, s->acc_depth) * compound_down(m->acc_u, s->acc_extra));
     errors->nu_low = down(errors->mu_low * down(1.0 - m->pv_product_u));
-    errors->div = mla_oracle_compound(m->add_u, m->div_roundings);
+    errors->div = compound(m->add_u, m->div_roundings);
     errors->div_abs = up((m->div_roundings + 1.0) * s->f * (1.0 + errors->div));
 }
 
@@ -426,7 +429,7 @@ int32_t mla_oracle_errors_make(const struct mla_truth *truth, const struct mla_m
     struct setting s = setting_make(truth, model);
     double down_sum = 0.0;
 
-    *errors = (struct mla_oracle_errors){.f = s.f, .arg_u = s.g, .arg_abs = s.arg_abs};
+    *errors = (struct mla_oracle_errors){.arg_u = s.g, .arg_abs = s.arg_abs};
     if (!allocate(errors, truth->keys_n)) {
         return MLA_ERR_NOMEM;
     }

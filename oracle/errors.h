@@ -29,7 +29,6 @@ struct mla_oracle_errors {
     double *spill;  /* w_j (1 + H_j) ( r + nu (1 + p_u) ): what |v_jl| itself is multiplied by */
     double *most;   /* w_j (1 + H_j) (1 + p_u): the weight as it meets V */
 
-    double f;           /* absolute error of an underflow: 2^-149, flushing 2^-126 */
     double rho;         /* |rho_j| <= rho: rounding of p that the denominator does not see */
     double mu;          /* |mu_j| <= mu */
     double mu_low;      /* 1 + mu_j >= mu_low, lower */
@@ -58,12 +57,5 @@ struct mla_oracle_errors {
 int32_t mla_oracle_errors_make(const struct mla_truth *truth, const struct mla_model *model,
                                struct mla_oracle_errors *errors);
 void mla_oracle_errors_free(struct mla_oracle_errors *errors);
-
-/* constant + per_width*width + per_key*keys + per_block*blocks for this row; NaN when a shard-wise
- * count is asked of the sparse operation. */
-double mla_oracle_depth(const struct mla_depth *depth, const struct mla_truth *truth);
-
-/* (1+u)^k - 1, upper. k >= 0, 0 <= u < 1; may be +inf. */
-double mla_oracle_compound(double u, double k);
 
 #endif

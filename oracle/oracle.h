@@ -73,8 +73,9 @@ struct mla_truth_info {
  *
  * visible keys   those of the one position rule (ring), the listed multiset or dense range (sparse)
  * non-finite     state MLA_ROW_NONFINITE, no values
- * errors         MLA_OK with *truth set, or MLA_ERR_NOMEM / MLA_ERR_PARAM (a row outside the call)
- *                with *truth NULL
+ * errors         MLA_OK with *truth set; else *truth NULL and MLA_ERR_PARAM (a row outside the
+ *                call), MLA_ERR_NOMEM, or MLA_ERR_INTERNAL (a sum that must be exact was not: a
+ *                fault of the oracle). MPFR itself ends the process when memory is short
  * threads        safe; MPFR state is per thread, mla_oracle_thread_done() frees a thread's caches
  *
  * The tensors must outlive the truth (V is read again by the bound).
@@ -100,11 +101,10 @@ enum mla_bound_state {
 
 /* The accepted set of one output element (natural column order). */
 struct mla_bound {
-    float lo, hi; /* accept y iff lo <= y <= hi; both are bf16 values, -inf and +inf possible */
-    uint16_t
-        nearest;   /* bf16 nearest to o (not decided by Ziv's loop: ties are as o's double says) */
-    double o;      /* the definition's value, nearest double */
-    double radius; /* B: half width of the interval before output rounding, >= 0 */
+    float lo, hi;     /* accept y iff lo <= y <= hi; both are bf16 values, -inf and +inf possible */
+    uint16_t nearest; /* bf16 nearest to o; a tie as o's double says */
+    double o;         /* the definition's value, nearest double */
+    double radius;    /* B: half width of the interval before output rounding, >= 0 */
 };
 
 /* The accepted statistics of one row. */
@@ -139,8 +139,8 @@ struct mla_bound_error mla_bound_error(const struct mla_bound *bound, const stru
 /*
  * The tier-1 set for the row's statistics, and whether (max, sum) lies in it; NaN never does. For
  * MLA_BOUND_EMPTY the only accepted pair is -inf and +0 (sign included). *ratio is the larger of
- * the two errors over its radius (0 when exact, +inf when not a number). Returns enum
- * mla_bound_state.
+ * the errors over its radius (0 when exact, +inf when not a number). Returns enum mla_bound_state,
+ * or MLA_ERR_NOMEM. Derivation: oracle/bound_stats.c. Thread-safe.
  */
 int32_t mla_bound_stats(const struct mla_truth *truth, const struct mla_model *model,
                         struct mla_bound_stats *stats);
