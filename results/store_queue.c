@@ -212,7 +212,7 @@ int32_t mla_store_tally(struct mla_store *store, const char *op, const char *ker
     if (tally == NULL) {
         return mla_store_fail(store, MLA_STORE_ERR_NOMEM, "no memory to queue a tally");
     }
-    tally->n = n > INT64_MAX - tally->n ? INT64_MAX : tally->n + n;
+    tally->n = n > MLA_TALLY_MAX - tally->n ? MLA_TALLY_MAX : tally->n + n;
     tally->max_ratio = worse(tally->max_ratio, max_ratio);
     return mla_store_flush_if_due(store);
 }

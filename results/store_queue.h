@@ -13,6 +13,9 @@
 #define MLA_QUEUE_ROWS 256       /* flush at so many rows .. */
 #define MLA_QUEUE_NS   500000000 /* .. or so long after the first of them */
 
+/* A tally stops here (2^53): sums of many cannot overflow, and JSON readers keep every digit. */
+#define MLA_TALLY_MAX INT64_C(9007199254740992)
+
 struct mla_queued_verdict {
     int64_t run;
     struct mla_store_verdict verdict; /* its pointers lead into the same allocation */

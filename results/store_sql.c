@@ -39,11 +39,11 @@ static const char *const texts[MLA_SQL_N] = {
         " elements_n, element, got, lo, hi, kernel_seconds, oracle_seconds)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
     [MLA_SQL_INSERT_METRIC] = "INSERT INTO metric (verdict, name, value) VALUES (?1, ?2, ?3)",
-    /* The sum stops at the largest integer; a ratio that is absent does not hide one that is not.
+    /* The sum stops at MLA_TALLY_MAX; a ratio that is absent does not hide one that is not.
      */
     [MLA_SQL_UPSERT_TALLY] = "INSERT INTO tally (run, op, kernel, family, verdict, n, max_ratio)"
                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO UPDATE SET"
-                             " n = min(n, 9223372036854775807 - excluded.n) + excluded.n,"
+                             " n = min(9007199254740992, n + excluded.n),"
                              " max_ratio = max(coalesce(max_ratio, excluded.max_ratio),"
                              " coalesce(excluded.max_ratio, max_ratio))",
     [MLA_SQL_UPSERT_FINDING] =

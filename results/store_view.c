@@ -26,14 +26,22 @@ struct view {
     const char *keyed; /* query with ?1 */
 };
 
+/* What the view summary says of one run; asked of outcome itself, `run = ..` reaches an index. */
 #define SUMMARY_COLUMNS                                                                            \
-    "op, kernel, family, cases, passed, failed, improbable, unjudged, unsupported, refused, "      \
-    "crashed, worst_err_over_bound"
+    "op, kernel, family, sum(cases) AS cases,"                                                     \
+    " sum(iif(verdict = 'pass', cases, 0)) AS passed,"                                             \
+    " sum(iif(verdict = 'fail-certain', cases, 0)) AS failed,"                                     \
+    " sum(iif(verdict = 'fail-improbable', cases, 0)) AS improbable,"                              \
+    " sum(iif(verdict = 'unjudged', cases, 0)) AS unjudged,"                                       \
+    " sum(iif(verdict = 'unsupported', cases, 0)) AS unsupported,"                                 \
+    " sum(iif(verdict = 'refused', cases, 0)) AS refused,"                                         \
+    " sum(iif(verdict IN ('crash', 'timeout'), cases, 0)) AS crashed,"                             \
+    " max(err_over_bound) AS worst_err_over_bound"
 #define RUN_COLUMNS "run, started, command, kernels, \"commit\", cases, failed"
 /* Over several runs the worst of each case and kernel: the other columns are of that row. */
 #define WORST_COLUMNS                                                                              \
     "id, op, kernel, verdict, max(err_over_bound) AS err_over_bound, element, line"
-#define WORST_ORDER     " GROUP BY line, kernel ORDER BY 5 DESC, id, kernel LIMIT 50"
+#define WORST_ORDER     " GROUP BY testcase, kernel ORDER BY 5 DESC, id, kernel LIMIT 50"
 #define FINDING_COLUMNS "id, kernel, verdict, state, first_seen, last_seen, reason, repro"
 
 #define FINDING_ORDER " ORDER BY state <> 'open', last_seen DESC, id, kernel, verdict"
@@ -42,8 +50,8 @@ static const struct view views[MLA_VIEW_N] = {
     [MLA_VIEW_RUNS] = {"runs", KEY_RUN, "SELECT " RUN_COLUMNS " FROM runs ORDER BY run DESC",
                        "SELECT " RUN_COLUMNS " FROM runs WHERE run = ?1"},
     [MLA_VIEW_SUMMARY] = {"summary", KEY_RUN_OR_LAST, NULL,
-                          "SELECT " SUMMARY_COLUMNS " FROM summary WHERE run = ?1"
-                          " ORDER BY op, kernel, family"},
+                          "SELECT " SUMMARY_COLUMNS " FROM outcome WHERE run = ?1"
+                          " GROUP BY op, kernel, family ORDER BY op, kernel, family"},
     [MLA_VIEW_WORST] = {"worst", KEY_RUN, "SELECT " WORST_COLUMNS " FROM worst" WORST_ORDER,
                         "SELECT " WORST_COLUMNS " FROM worst WHERE run = ?1" WORST_ORDER},
     [MLA_VIEW_FINDINGS] = {"findings", KEY_CASE,

@@ -146,6 +146,16 @@ static void test_summary(void **state)
                                      "ring|k|profile|119|101|2|1|1|1|1|12|8\n"
                                      "sparse|k|full|5|0|0|0|0|0|5|0|~\n";
     expect_view(MLA_VIEW_SUMMARY, NULL, first);
+    /* The view of the sqlite3 shell says the same. */
+    assert_string_equal(
+        test_text(path, "SELECT group_concat(op || '|' || kernel || '|' || family || '|' || cases"
+                        " || '|' || passed || '|' || failed || '|' || improbable || '|' || unjudged"
+                        " || '|' || unsupported || '|' || refused || '|' || crashed || '|' ||"
+                        " coalesce(worst_err_over_bound, '~'), char(10)) || char(10) FROM summary"),
+        "ring|j|profile|1|1|0|0|0|0|0|0|0.75\n"
+        "ring|k|exact|2|1|0|0|1|0|0|0|0.5\n"
+        "ring|k|profile|119|101|2|1|1|1|1|12|8.0\n"
+        "sparse|k|full|5|0|0|0|0|0|5|0|~\n");
     begin("run two", "bbb", false, "");
     expect_view(MLA_VIEW_SUMMARY, NULL, "");
     put(1, "k", "pass", "", 0.1); /* still queued: a view flushes first */
