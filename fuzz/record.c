@@ -126,7 +126,7 @@ int32_t mla_record_store(struct mla_store *store, const struct mla_case *test, c
         .verdict = mla_verdict_name(verdict->kind),
         .relation = verdict->relation,
         .reason = verdict->reason,
-        .max_ratio = verdict->max_ratio,
+        .max_ratio = valued ? verdict->max_ratio : -1.0, /* negative: none */
         .elements_n = verdict->elements_n,
         .element = verdict->element,
         .got = valued ? got : NULL,
@@ -145,5 +145,6 @@ int32_t mla_record_tally(struct mla_store *store, const struct mla_case *test, c
                          const struct mla_verdict *verdict)
 {
     return mla_store_tally(store, mla_case_op_name(test->op), spec, mla_family_name(test->family),
-                           mla_verdict_name(verdict->kind), 1, verdict->max_ratio);
+                           mla_verdict_name(verdict->kind), 1,
+                           verdict->elements_n > 0 ? verdict->max_ratio : -1.0);
 }

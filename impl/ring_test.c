@@ -18,6 +18,9 @@
 #define DH           64
 #define DV           32
 
+/* A NaN other than the one laid in kv, so that a row copied from there shows. */
+#define GATHERED_POISON 0xffc1U
+
 /* A case in few numbers; 0 means the usual value. */
 struct shape {
     int64_t ring_size, batch, heads, q_rows, kv_rows, logical_n;
@@ -110,7 +113,9 @@ static void fill_rank(struct ring_case *c, int64_t rank)
     c->gathered[rank] = test_alloc((size_t)c->gathered_n * 2);
     c->out[rank] = test_alloc((size_t)c->out_n * 2);
     c->stats[rank] = test_alloc((size_t)c->stats_n * 4);
-    memset(c->gathered[rank], 0xff, (size_t)c->gathered_n * 2);
+    for (int64_t i = 0; i < c->gathered_n; i++) {
+        c->gathered[rank][i] = GATHERED_POISON;
+    }
     memset(c->out[rank], 0xff, (size_t)c->out_n * 2);
     memset(c->stats[rank], 0xff, (size_t)c->stats_n * 4);
     for (int64_t row = 0; row < a->q_rows; row++) {
@@ -324,7 +329,9 @@ static void expect_gathered(const struct ring_case *c)
     const int64_t moved =
         a->has_prior ? (a->logical_n + round - 1) / round * a->q_rows : a->kv_rows;
     uint16_t old[DH];
-    memset(old, 0xff, sizeof old);
+    for (int i = 0; i < DH; i++) {
+        old[i] = GATHERED_POISON;
+    }
     for (int64_t rank = 0; rank < a->ring_size; rank++) {
         for (int64_t entry = 0; entry < a->gathered_batch; entry++) {
             for (int64_t line = 0; line < a->gathered_rows; line++) {

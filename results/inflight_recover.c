@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #define NOTE_BYTES_MAX ((off_t)1 << 30)
-#define REASON         "process died while this case ran"
 
 /* A note in memory. */
 struct note_text {
@@ -29,6 +28,9 @@ struct note_text {
     unsigned char *body;
     size_t body_bytes;
 };
+
+/* What is said of a death nobody saw. */
+static const struct mla_store_death unseen = {0, "crash", "process died while this case ran"};
 
 /* What a note says; texts are copies in one block. */
 struct note_content {
@@ -164,7 +166,7 @@ static bool parse_note(const struct note_text *note, struct note_content *conten
 
 /* Has this death been stored before (by a process that died before it could remove the note)? */
 static int32_t is_stored(struct mla_store *store, int64_t run, const struct note_content *content,
-                         bool *stored)
+                         const char *reason, bool *stored)
 {
     sqlite3_stmt *stmt = mla_sql_get(store, MLA_SQL_FIND_CRASH);
     if (stmt == NULL) {
@@ -173,7 +175,7 @@ static int32_t is_stored(struct mla_store *store, int64_t run, const struct note
     int code = mla_sql_bind_int(stmt, 1, run);
     code |= mla_sql_bind_text(stmt, 2, content->id);
     code |= mla_sql_bind_text(stmt, 3, content->kernel);
-    code |= mla_sql_bind_text(stmt, 4, REASON);
+    code |= mla_sql_bind_text(stmt, 4, reason);
     if (code != 0) {
         return mla_sql_fail(store, "find a crash");
     }
@@ -183,14 +185,15 @@ static int32_t is_stored(struct mla_store *store, int64_t run, const struct note
     return status == MLA_STORE_ERR_NOT_FOUND ? MLA_STORE_OK : status;
 }
 
-static int32_t write_crash(struct mla_store *store, const struct note_content *content)
+static int32_t write_crash(struct mla_store *store, const struct note_content *content,
+                           const struct mla_store_death *death)
 {
     char now[MLA_STORE_TIME_BYTES];
     mla_store_now(now);
     const struct mla_store_verdict crash = {.testcase = &content->testcase,
                                             .kernel = content->kernel,
-                                            .verdict = "crash",
-                                            .reason = REASON,
+                                            .verdict = death->verdict,
+                                            .reason = death->reason,
                                             .max_ratio = -1.0,
                                             .elements_n = MLA_STORE_NULL,
                                             .repro =
@@ -202,7 +205,7 @@ static int32_t write_crash(struct mla_store *store, const struct note_content *c
         status = mla_run_of_note(store, content->run, content->started, content->kernel, now, &run);
     }
     if (status == MLA_STORE_OK) {
-        status = is_stored(store, run, content, &stored);
+        status = is_stored(store, run, content, death->reason, &stored);
     }
     if (status == MLA_STORE_OK && !stored) {
         status = mla_write_verdict(store, run, &crash, now);
@@ -217,7 +220,8 @@ static int32_t write_crash(struct mla_store *store, const struct note_content *c
 }
 
 /* Store what a note says if it says something whole. */
-static int32_t store_note(struct mla_store *store, const struct note_text *note)
+static int32_t store_note(struct mla_store *store, const struct note_text *note,
+                          const struct mla_store_death *death)
 {
     struct note_content content;
     int32_t status = MLA_STORE_OK;
@@ -230,7 +234,7 @@ static int32_t store_note(struct mla_store *store, const struct note_text *note)
         whole = mla_queue_check_verdict(store, &crash) == MLA_STORE_OK;
     }
     if (whole) {
-        status = write_crash(store, &content);
+        status = write_crash(store, &content, death);
     }
     free(content.texts);
     return status;
@@ -244,7 +248,8 @@ static bool is_still_there(int file, int folder, const char *name)
            opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
-static int32_t recover_file(struct mla_store *store, int folder, const char *name, int64_t pid)
+static int32_t recover_file(struct mla_store *store, int folder, const char *name, int64_t pid,
+                            const struct mla_store_death *death)
 {
     struct note_text note;
     bool looks_ours = false;
@@ -259,7 +264,7 @@ static int32_t recover_file(struct mla_store *store, int folder, const char *nam
         free(note.body);
         whole = read_note(file, &note, &looks_ours); /* as its owner left it */
         if (whole) {
-            status = store_note(store, &note);
+            status = store_note(store, &note, death);
         }
         if (status == MLA_STORE_OK && looks_ours) {
             (void)unlinkat(folder, name, 0);
@@ -270,7 +275,7 @@ static int32_t recover_file(struct mla_store *store, int folder, const char *nam
     return status;
 }
 
-int32_t mla_inflight_recover(struct mla_store *store)
+int32_t mla_inflight_recover(struct mla_store *store, const struct mla_store_death *death)
 {
     const char *base = strrchr(store->path, '/') + 1; /* the path is absolute */
     char *folder_path = strndup(store->path, (size_t)(base - store->path));
@@ -287,7 +292,8 @@ int32_t mla_inflight_recover(struct mla_store *store)
     for (; status == MLA_STORE_OK && entry != NULL; entry = readdir(folder)) {
         int64_t pid = pid_of_name(entry->d_name, base);
         if (pid > 0) {
-            status = recover_file(store, dirfd(folder), entry->d_name, pid);
+            bool seen = death != NULL && death->pid == pid;
+            status = recover_file(store, dirfd(folder), entry->d_name, pid, seen ? death : &unseen);
         }
     }
     (void)closedir(folder);

@@ -498,6 +498,27 @@ static void test_process(void **state)
     assert_true(mla_process_alive(1, 0)); /* another user's, perhaps: EPERM is alive */
 }
 
+/* Who saw the process die knows better than its note. */
+static void test_death_seen_by_the_parent(void **state)
+{
+    (void)state;
+    pid_t other = start_child(1, false), hung = start_child(2, false);
+    const struct mla_store_death death = {hung, "timeout", "took too long"};
+    struct mla_store *store;
+    char message[256];
+    (void)kill(other, SIGKILL);
+    (void)waitpid(other, NULL, 0);
+    (void)kill(hung, SIGKILL);
+    (void)waitpid(hung, NULL, 0);
+    OK(mla_store_open_after(path, &death, &store, message, sizeof message));
+    OK(mla_store_close(store));
+    assert_int_equal(crashes_n(), 1);
+    assert_int_equal(test_number(path, "SELECT count(*) FROM verdict WHERE verdict = 'timeout'"
+                                       " AND reason = 'took too long'"),
+                     1);
+    assert_int_equal(test_number(path, "SELECT count(*) FROM finding"), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -519,6 +540,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_two_stores, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bad_input, setup, teardown),
         cmocka_unit_test_setup_teardown(test_process, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_death_seen_by_the_parent, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

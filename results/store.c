@@ -63,14 +63,15 @@ bool mla_store_versions(char *text, size_t text_bytes)
            strcmp(sqlite3_sourceid(), SQLITE_SOURCE_ID) == 0;
 }
 
-static int32_t open_steps(struct mla_store *store, const char *path)
+static int32_t open_steps(struct mla_store *store, const char *path,
+                          const struct mla_store_death *death)
 {
     int32_t status = mla_connect(store, path);
     if (status == MLA_STORE_OK) {
         status = mla_migrate(store);
     }
     if (status == MLA_STORE_OK) {
-        status = mla_inflight_recover(store);
+        status = mla_inflight_recover(store, death);
     }
     return status;
 }
@@ -90,6 +91,12 @@ static void release(struct mla_store *store)
 int32_t mla_store_open(const char *path, struct mla_store **store, char *message,
                        size_t message_bytes)
 {
+    return mla_store_open_after(path, NULL, store, message, message_bytes);
+}
+
+int32_t mla_store_open_after(const char *path, const struct mla_store_death *death,
+                             struct mla_store **store, char *message, size_t message_bytes)
+{
     *store = NULL;
     if (message != NULL && message_bytes > 0) {
         message[0] = '\0';
@@ -104,7 +111,7 @@ int32_t mla_store_open(const char *path, struct mla_store **store, char *message
     }
     opened->pid = getpid();
     opened->note.file = -1;
-    int32_t status = open_steps(opened, path);
+    int32_t status = open_steps(opened, path, death);
     if (status == MLA_STORE_OK) {
         *store = opened;
         return MLA_STORE_OK;

@@ -37,6 +37,18 @@ struct mla_store;
  */
 int32_t mla_store_open(const char *path, struct mla_store **store, char *message,
                        size_t message_bytes);
+
+/*
+ * The same, by a process that saw another one die and knows more than its note says: the note of
+ * that pid becomes a finding of that verdict ("crash" or "timeout") and reason. death may be NULL.
+ */
+struct mla_store_death {
+    int64_t pid;
+    const char *verdict;
+    const char *reason;
+};
+int32_t mla_store_open_after(const char *path, const struct mla_store_death *death,
+                             struct mla_store **store, char *message, size_t message_bytes);
 /*
  * Flush and close; NULL is allowed. The status is the flush's: what it could not write is lost
  * then, so who wants its message calls mla_store_flush first. In a forked child it only returns an

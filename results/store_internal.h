@@ -64,7 +64,7 @@ int32_t mla_run_of_note(struct mla_store *store, int64_t id, const char *started
 int32_t mla_find_case(struct mla_store *store, const char *prefix, int64_t *num);
 
 /* Turn the notes of dead processes into findings. */
-int32_t mla_inflight_recover(struct mla_store *store);
+int32_t mla_inflight_recover(struct mla_store *store, const struct mla_store_death *death);
 /* Remove this store's note; always succeeds. */
 void mla_inflight_close(struct mla_store *store);
 

@@ -54,7 +54,7 @@ static const char *const texts[MLA_SQL_N] = {
         " reason = coalesce(excluded.reason, reason), repro = coalesce(excluded.repro, repro)",
     [MLA_SQL_FIND_CRASH] =
         "SELECT v.id FROM verdict AS v JOIN testcase AS t ON t.num = v.testcase WHERE v.run = ?1"
-        " AND t.id = ?2 AND v.kernel = ?3 AND v.verdict = 'crash' AND v.reason = ?4",
+        " AND t.id = ?2 AND v.kernel = ?3 AND v.verdict IN ('crash', 'timeout') AND v.reason = ?4",
 };
 
 int32_t mla_sql_fail(struct mla_store *store, const char *doing)

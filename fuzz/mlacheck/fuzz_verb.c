@@ -36,13 +36,13 @@ static const char help[] =
     "time)\n"
     "  --time S       seconds in all (default 60)\n"
     "  --jobs N       workers side by side (default 1)\n"
+    "  --limit S      seconds one input may take before it is a hang (default 30)\n"
     "  --kernel NAME  kernel to fuzz (default scalar)\n"
     "  --set FILE     corpus file whose cases are the seeds (any number)\n"
     "  --seed S       of the engine (default 1)\n"
     "  --db FILE      default results/mlacheck.db; corpora and logs go to a folder fuzz beside it\n"
     "  --json         end with one JSON object of counts\n";
 
-#define UNIT_SECONDS  30 /* one input may take this long before it is a hang */
 #define RESTARTS_MAX  20 /* of one worker: a kernel that always dies is known by then */
 #define FINDINGS_MAX  10 /* printed at the end */
 #define GRACE_SECONDS 60 /* beyond its time a worker is killed */
@@ -120,7 +120,8 @@ static void become(const struct hunt *hunt, const struct worker *w, const char *
     snprintf(time_flag, sizeof time_flag, "-max_total_time=%d", (int)(seconds + 0.999));
     snprintf(seed_flag, sizeof seed_flag, "-seed=%" PRIu64,
              hunt->options.seed * 1000 + (uint64_t)w->number * 50 + (uint64_t)w->restarts);
-    snprintf(unit_flag, sizeof unit_flag, "-timeout=%d", UNIT_SECONDS);
+    snprintf(unit_flag, sizeof unit_flag, "-timeout=%d",
+             hunt->options.limit > 0 ? (int)(hunt->options.limit + 0.999) : 30);
     int fd = open(log, O_CREAT | O_WRONLY | O_APPEND, 0644);
     if (fd >= 0) {
         dup2(fd, STDOUT_FILENO);
@@ -163,7 +164,9 @@ static void bury(struct hunt *hunt, struct worker *w, int status)
     struct mla_store *store;
     bool hang = WIFEXITED(status) && WEXITSTATUS(status) == 70;
     const struct phase *phase = &w->phases[w->phase];
-    pid_t pid = w->pid;
+    const struct mla_store_death death = {w->pid, hang ? "timeout" : "crash",
+                                          hang ? "the input took longer than --limit"
+                                               : "the worker died while this case ran"};
     w->pid = 0;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         next_phase(w);
@@ -178,8 +181,8 @@ static void bury(struct hunt *hunt, struct worker *w, int status)
     }
     printf("worker %d (%s) %s; see %s/%s-%d.log\n", w->number, phase->op,
            hang ? "took too long on one input" : "died", hunt->folder, phase->op, w->number);
-    (void)pid;
-    if (mla_store_open(hunt->options.db, &store, message, sizeof message) != MLA_STORE_OK) {
+    if (mla_store_open_after(hunt->options.db, &death, &store, message, sizeof message) !=
+        MLA_STORE_OK) {
         fprintf(stderr, "mlacheck fuzz: --db: %s\n", message);
         hunt->failed = true;
     }
@@ -355,6 +358,8 @@ static int report(struct hunt *hunt)
         return MLA_EXIT_FAULT;
     if (hunt->failed)
         return MLA_EXIT_ENVIRONMENT;
+    if (mla_interrupted)
+        return MLA_EXIT_INTERRUPTED;
     return judged == 0 ? MLA_EXIT_NOTHING : MLA_EXIT_PASSED;
 }
 
@@ -370,7 +375,7 @@ static int check(const struct mla_options *o)
 int mla_verb_fuzz(int argc, char **argv)
 {
     static struct hunt hunt;
-    int code = mla_options_parse(&hunt.options, "fuzz", "ksoSdtjJh", argc, argv);
+    int code = mla_options_parse(&hunt.options, "fuzz", "ksoSdtljJh", argc, argv);
     if (code != 0 || hunt.options.help) {
         if (code == 0)
             fputs(help, stdout);

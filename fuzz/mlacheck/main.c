@@ -37,7 +37,7 @@ static void usage(FILE *file)
         fprintf(file, "  %-6s %s\n", verbs[i].name, verbs[i].what);
     fprintf(file,
             "\nexit: 0 all passed, 1 a fault was found, 2 bad usage or input, 3 environment,\n"
-            "77 nothing could be judged\n");
+            "77 nothing could be judged, 130 interrupted\n");
 }
 
 int main(int argc, char **argv)

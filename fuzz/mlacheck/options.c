@@ -50,6 +50,13 @@ static bool integer(const char *text, int64_t low, int64_t *value)
     return errno == 0 && end != text && *end == '\0' && *value >= low;
 }
 
+static bool seconds(const char *text, double *value)
+{
+    char *end;
+    *value = strtod(text, &end);
+    return *end == '\0' && end != text && *value > 0 && *value <= 1e7;
+}
+
 static bool append(const char **list, int *n, const char *text)
 {
     if (*n == MLA_OPTIONS_LIST_MAX)
@@ -67,7 +74,6 @@ static bool is_op(const char *text)
 /* NULL, or what the flag's value must be. */
 static const char *take(struct mla_options *o, int letter, const char *text)
 {
-    char *end;
     int64_t seed;
     switch (letter) {
     case 'k':
@@ -92,11 +98,9 @@ static const char *take(struct mla_options *o, int letter, const char *text)
         o->db = text;
         return text[0] != '\0' ? NULL : "a path";
     case 't':
+        return seconds(text, &o->seconds) ? NULL : "a number of seconds > 0";
     case 'l':
-        o->seconds = strtod(text, &end);
-        return *end == '\0' && end != text && o->seconds > 0 && o->seconds <= 1e7
-                   ? NULL
-                   : "a number of seconds > 0";
+        return seconds(text, &o->limit) ? NULL : "a number of seconds > 0";
     case 'j':
         return integer(text, 1, &o->jobs) && o->jobs <= 256 ? NULL : "an integer in 1 .. 256";
     default:

@@ -12,10 +12,11 @@
 
 enum mla_exit {
     MLA_EXIT_PASSED = 0,
-    MLA_EXIT_FAULT = 1,       /* a fault was found */
-    MLA_EXIT_USAGE = 2,       /* bad usage or input */
-    MLA_EXIT_ENVIRONMENT = 3, /* database, plug-in, disk, memory */
-    MLA_EXIT_NOTHING = 77     /* nothing could be judged */
+    MLA_EXIT_FAULT = 1,        /* a fault was found */
+    MLA_EXIT_USAGE = 2,        /* bad usage or input */
+    MLA_EXIT_ENVIRONMENT = 3,  /* database, plug-in, disk, memory */
+    MLA_EXIT_NOTHING = 77,     /* nothing could be judged */
+    MLA_EXIT_INTERRUPTED = 130 /* Ctrl-C, and no fault until then */
 };
 
 #define MLA_OPTIONS_LIST_MAX 64
@@ -34,7 +35,8 @@ struct mla_options {
     const char *db; /* database path */
     int64_t random; /* cases to draw; -1: not given */
     uint64_t seed;  /* default 1 */
-    double seconds; /* fuzz: in all; run: limit of one kernel call */
+    double seconds; /* --time: of a fuzz run in all; 0: not given */
+    double limit;   /* --limit: seconds of one kernel call or input; 0: not given */
     int64_t jobs;
     bool slow;
     bool relations;  /* default true */

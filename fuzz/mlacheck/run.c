@@ -178,7 +178,7 @@ static int judge_kernel(struct run *run, struct mla_subject *subject, const stru
     struct mla_verdict verdict;
     char line[MLA_CASE_LINE_MAX], repro[MLA_REPRO_MAX];
     struct mla_store_case row;
-    double limit = run->options.seconds > 0 ? run->options.seconds : test->slow ? 3600 : 60;
+    double limit = run->options.limit > 0 ? run->options.limit : test->slow ? 3600 : 60;
     struct mla_judge_options judge = {.seconds_limit = run->options.in_process ? 0 : limit,
                                       .oracle_threads = run->oracle_threads,
                                       .relations =
@@ -282,6 +282,8 @@ static int finish(struct run *run)
            " unsupported",
            n->judged, n->passed, n->failed, n->improbable, n->refused, n->crashed, n->unjudged,
            n->unsupported);
+    if (mla_interrupted)
+        printf("; interrupted");
     if (run->slow_skipped > 0)
         printf("; %" PRId64 " slow cases not run (--slow)", run->slow_skipped);
     printf("\n");
@@ -294,6 +296,8 @@ static int finish(struct run *run)
                n->crashed, n->unsupported, run->slow_skipped);
     if (n->failed + n->improbable + n->crashed > 0)
         return MLA_EXIT_FAULT;
+    if (mla_interrupted)
+        return MLA_EXIT_INTERRUPTED;
     return n->judged == 0 ? MLA_EXIT_NOTHING : MLA_EXIT_PASSED;
 }
 
