@@ -588,12 +588,29 @@ static void test_exact_mean(void **state)
     destroy(c);
 }
 
+/* Chunks beyond any memory are as long as the rows there are. */
+static void test_huge_chunks(void **state)
+{
+    const struct shape whole = {
+        .ring_size = 2, .q_rows = 96, .kv_rows = 96, .logical_n = 170, .k_chunk = 96};
+    struct ring_case *want = make(&whole);
+    struct ring_case *got = make(&whole);
+    (void)state;
+    got->args.q_chunk_size = INT64_MAX - 31;
+    got->args.k_chunk_size = INT64_MAX - 31;
+    run(want);
+    run(got);
+    expect_same_outputs(want, got);
+    destroy(got);
+    destroy(want);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),     cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_ring_sizes), cmocka_unit_test(test_future_keys),
-        cmocka_unit_test(test_exact_mean),
+        cmocka_unit_test(test_exact_mean), cmocka_unit_test(test_huge_chunks),
     };
     return cmocka_run_group_tests_name("ring", tests, NULL, NULL);
 }

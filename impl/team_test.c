@@ -23,11 +23,26 @@ struct shared {
     atomic_llong place;
 };
 
+static void await_error(struct mla_team *team)
+{
+    int32_t status = MLA_OK;
+    while (status == MLA_OK) {
+        usleep(100);
+        pthread_mutex_lock(&team->lock);
+        status = team->status;
+        pthread_mutex_unlock(&team->lock);
+    }
+}
+
 static bool prepare(void *context, int64_t worker)
 {
     struct shared *shared = context;
     usleep((useconds_t)(worker * 300)); /* so that a gate that does not hold would show */
     atomic_fetch_add(&shared->prepared_n, 1);
+    if (shared->failing >= 0 && worker > shared->failing) {
+        await_error(&shared->team);
+        return false; /* a later error, which must not replace the first */
+    }
     return worker != shared->failing;
 }
 
