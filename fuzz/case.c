@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <nettle/sha2.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,18 +41,6 @@ void mla_case_init(struct mla_case *test, enum mla_op op)
                                             .topk = 128,
                                             .cores = 1,
                                             .softmax_scale = 0x1.555556p-5f}; /* 576^-0.5 */
-}
-
-void mla_case_id(const struct mla_case *test, char id[MLA_CASE_ID_BYTES])
-{
-    char line[MLA_CASE_LINE_MAX];
-    uint8_t digest[SHA256_DIGEST_SIZE];
-    struct sha256_ctx hash;
-    sha256_init(&hash);
-    sha256_update(&hash, mla_case_format(test, line), (const uint8_t *)line);
-    sha256_digest(&hash, sizeof digest, digest);
-    for (size_t i = 0; i < sizeof digest; i++)
-        snprintf(id + 2 * i, 3, "%02x", digest[i]);
 }
 
 static int64_t saturate(__int128 value)
@@ -193,30 +180,4 @@ const char *mla_case_problem(const struct mla_case *test, int64_t max_bytes,
         return error;
     }
     return NULL;
-}
-
-/* FNV-1a, the seed of a draw from arbitrary bytes. */
-static uint64_t hash_bytes(const uint8_t *bytes, size_t bytes_n)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < bytes_n; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    return hash;
-}
-
-void mla_case_decode(const uint8_t *bytes, size_t bytes_n, enum mla_op op, bool reject,
-                     struct mla_case *test)
-{
-    char error[MLA_CASE_ERROR_MAX];
-    size_t n = bytes_n > 0 && bytes[bytes_n - 1] == '\n' ? bytes_n - 1 : bytes_n;
-    if (mla_case_parse((const char *)bytes, n, test, error) == MLA_OK &&
-        (reject || test->op == (int32_t)op) && (test->set_n > 0) == reject && !test->slow &&
-        mla_case_problem(test, (int64_t)1 << 30, error) == NULL)
-        return;
-    struct mla_rng rng = {hash_bytes(bytes, bytes_n), 0};
-    if (reject)
-        op = (enum mla_op)mla_rng_below(&rng, MLA_OP_N);
-    mla_case_draw(test, op, &rng);
-    if (reject)
-        mla_case_draw_violation(test, &rng);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * case_text.c - a case to its canonical line and back.
+ * case_text.c - a case to its canonical line and back, and its name.
  *
  * Parsing is strict by one rule: what was parsed, formatted again, must give the same bytes. So
  * every case has exactly one line and one id, and a damaged line cannot slip through.
@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <nettle/sha2.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +105,18 @@ size_t mla_case_format(const struct mla_case *test, char line[MLA_CASE_LINE_MAX]
     for (size_t i = 0; i < fields_n; i++)
         put_field(&w, test, &fields[i]);
     return w.n;
+}
+
+void mla_case_id(const struct mla_case *test, char id[MLA_CASE_ID_BYTES])
+{
+    char line[MLA_CASE_LINE_MAX];
+    uint8_t digest[SHA256_DIGEST_SIZE];
+    struct sha256_ctx hash;
+    sha256_init(&hash);
+    sha256_update(&hash, mla_case_format(test, line), (const uint8_t *)line);
+    sha256_digest(&hash, sizeof digest, digest);
+    for (size_t i = 0; i < sizeof digest; i++)
+        snprintf(id + 2 * i, 3, "%02x", digest[i]);
 }
 
 /* ---- parse ---- */

@@ -23,11 +23,12 @@ struct mla_row *mla_rows_draw(const struct mla_case *test, int64_t *rows_n);
 /* rows.c: compute all truths, on that many threads. MLA_OK or the oracle's status. */
 int32_t mla_rows_truths(struct mla_subject *subject, int threads);
 
-/* Record a failure; the first one recorded stays. Returns false, for `return fail(..)`. */
+/* verdict.c: record a failure; the first one recorded stays. Returns false, for `return fail(..)`.
+ */
 __attribute__((format(printf, 3, 4))) bool
 mla_verdict_fail(struct mla_verdict *verdict, enum mla_verdict_kind kind, const char *format, ...);
 
-/* judge.c: how the call ended. false: a crash or timeout is recorded. */
+/* verdict.c: how the call ended. false: a crash or timeout is recorded. */
 struct mla_call;
 bool mla_judge_call_end(const struct mla_call *call, struct mla_verdict *verdict);
 

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * case_fix.c - makes a changed case legal and small again: every field to its nearest legal value.
+ *
+ * The order matters: sizes, then the mode they allow, then the lengths that depend on both, then
+ * cost.
+ */
+#include "fuzz/case.h"
+
+#include "fuzz/family.h"
+
+/* Multiply-adds of a fuzzing case: a few milliseconds of the scalar kernel. */
+#define RING_WORK_MAX   ((int64_t)24000000)
+#define SPARSE_WORK_MAX ((int64_t)40000000)
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+static int64_t tiles(int64_t rows, int64_t most)
+{
+    return clamp(rows / MLA_TILE, 1, most) * MLA_TILE;
+}
+
+static int64_t round_up(int64_t value, int64_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+static void fix_ring_sizes(struct mla_ring_args *r)
+{
+    r->ring_size = clamp(r->ring_size, 1, 8);
+    r->batch = clamp(r->batch, 1, 2);
+    r->heads = clamp(r->heads, 1, 4);
+    r->head_dim = tiles(r->head_dim, 18);
+    r->head_dim = r->head_dim < 64 ? 64 : r->head_dim;
+    r->head_dim_v = clamp(tiles(r->head_dim_v, 18), 32, r->head_dim - 32);
+    r->q_rows = tiles(r->q_rows, 6);
+    r->q_chunk_size = tiles(r->q_chunk_size, 16);
+    r->k_chunk_size = tiles(r->k_chunk_size, 16);
+    r->num_links = clamp(r->num_links, 1, 64);
+    r->threads = clamp(r->threads, 0, 16);
+}
+
+/* The mode follows from the flags: balanced, else rotated with P, else by kv_rows. */
+static void fix_ring_mode(struct mla_ring_args *r)
+{
+    int64_t slabs = clamp(r->kv_rows / r->q_rows, 1, 6);
+    if (r->is_balanced) {
+        r->has_prior = 0;
+        r->q_rows = round_up(r->q_rows, 64);
+        if (r->q_rows / 2 % r->q_chunk_size != 0)
+            r->q_chunk_size = 32;
+        slabs = 1;
+    }
+    if (r->has_prior && slabs < 2)
+        slabs = 2;
+    r->kv_rows = slabs * r->q_rows;
+    if (!r->has_prior)
+        r->kv_actual_isl = 0;
+}
+
+static void fix_ring_length(struct mla_ring_args *r)
+{
+    int64_t all = r->ring_size * r->kv_rows, slab = r->ring_size * r->q_rows;
+    r->logical_n = clamp(r->logical_n, 1, all);
+    if (r->is_balanced)
+        r->logical_n = all;
+    if (r->has_prior) {
+        r->kv_actual_isl = clamp(r->kv_actual_isl / MLA_TILE * MLA_TILE, 0, all - MLA_TILE);
+        r->logical_n = clamp(round_up(r->logical_n, MLA_TILE), r->kv_actual_isl + MLA_TILE,
+                             r->kv_actual_isl + slab < all ? r->kv_actual_isl + slab : all);
+    } else if (r->kv_rows > r->q_rows) {
+        r->logical_n = clamp(r->logical_n, slab - MLA_TILE + 1, all);
+    }
+}
+
+static void fix_ring_slot(struct mla_ring_args *r)
+{
+    if (!r->has_slot) {
+        r->kv_batch = r->gathered_batch = r->batch;
+        r->kv_cache_batch_idx = 0;
+        return;
+    }
+    r->batch = 1;
+    r->kv_batch = clamp(r->kv_batch, 1, 3);
+    r->kv_cache_batch_idx = clamp(r->kv_cache_batch_idx, 0, r->kv_batch - 1);
+    r->gathered_batch = r->gathered_batch == 1 ? 1 : r->kv_batch;
+}
+
+/* Halve what costs most and matters least, until the case is small. */
+static void shrink_ring(struct mla_case *test)
+{
+    struct mla_ring_args *r = &test->ring;
+    while (mla_case_work(test) > RING_WORK_MAX) {
+        if (r->heads > 1)
+            r->heads /= 2;
+        else if (r->batch > 1)
+            r->batch = 1;
+        else if (r->q_rows > 64)
+            r->q_rows = 64;
+        else if (r->head_dim > 160)
+            r->head_dim = 160;
+        else if (r->ring_size > 2)
+            r->ring_size--;
+        else
+            r->kv_rows = r->q_rows * 2;
+        fix_ring_sizes(r);
+        fix_ring_mode(r);
+        fix_ring_length(r);
+    }
+}
+
+static void fix_ring(struct mla_case *test)
+{
+    struct mla_ring_args *r = &test->ring;
+    fix_ring_sizes(r);
+    fix_ring_mode(r);
+    fix_ring_length(r);
+    shrink_ring(test);
+    fix_ring_slot(r);
+    int64_t all = r->ring_size * r->kv_rows;
+    r->gathered_rows = clamp(r->gathered_rows, all, all + 64);
+    if (!r->has_scale)
+        r->scale = 0;
+    if (r->has_scale && !(r->scale > 0 && r->scale < 0x1p100f))
+        r->scale = 0x1p-4f;
+    test->future = test->has_future ? clamp(test->future, 0, all) : 0;
+}
+
+static void fix_sparse(struct mla_case *test)
+{
+    struct mla_sparse_args *s = &test->sparse;
+    s->queries = clamp(s->queries, 1, 130);
+    s->keys = clamp(s->keys, 1, 65538);
+    s->heads = clamp(s->heads / 16, 1, 8) * 16;
+    s->rope = clamp(s->rope, 1, MLA_ROPE_MAX);
+    s->topk = clamp(s->topk / 128, 1, 16) * 128;
+    s->threads = clamp(s->threads, 0, 16);
+    if (s->dense)
+        s->keys = clamp(s->keys, 1, 2048);
+    if (!s->has_q_pos_offset)
+        s->q_pos_offset = 0;
+    s->q_pos_offset = s->q_pos_offset < 0 ? 0 : s->q_pos_offset;
+    if (!(s->softmax_scale > 0 && s->softmax_scale < 0x1p100f))
+        s->softmax_scale = 0x1p-4f;
+    /* Only the smallest head and list may be as tall as the index tile's edge. */
+    bool tall = s->queries >= 127 && s->topk == 128 && s->heads == 16 && s->keys <= 128;
+    while (!tall && mla_case_work(test) > SPARSE_WORK_MAX) {
+        if (s->queries > 2)
+            s->queries = s->queries / 2;
+        else if (s->heads > 16)
+            s->heads = 16;
+        else if (s->queries > 1)
+            s->queries = 1;
+        else if (s->dense)
+            s->keys /= 2;
+        else
+            s->topk = s->topk / 256 * 128;
+    }
+    s->cores = clamp(s->cores, 1, s->queries);
+    if (s->queries % s->cores != 0)
+        s->cores = 1;
+    test->has_future = 0;
+    test->future = 0;
+}
+
+/* A row costs the oracle a time proportional to its keys: judge fewer where they are many. */
+static void fix_rows(struct mla_case *test)
+{
+    int64_t keys = test->op == MLA_OP_RING ? test->ring.logical_n
+                   : test->sparse.dense    ? test->sparse.keys
+                                           : test->sparse.topk;
+    int64_t columns = mla_case_width(test) + mla_case_value_width(test);
+    int64_t most = clamp((int64_t)500000 / (keys * columns), 1, 16);
+    test->rows = clamp(test->rows, 1, most);
+}
+
+void mla_case_fix(struct mla_case *test)
+{
+    size_t families_n;
+    const struct mla_family *family = mla_families(&families_n)[test->family];
+    if (!mla_family_knows(test->family, test->region))
+        test->region = (int32_t)family->regions[0];
+    test->amount = clamp(test->amount, family->amount_min, family->amount_max);
+    if (test->op == MLA_OP_RING)
+        fix_ring(test);
+    else
+        fix_sparse(test);
+    fix_rows(test);
+    test->slow = 0;
+}
