@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * case.c - what can be said about a case from its fields: identity, sizes, validity, decoding.
+ * case.c - what can be said about a case from its fields: defaults, sizes, validity.
  */
 #include "fuzz/case.h"
 

@@ -141,9 +141,10 @@ struct mla_ring_args {
  *   k_pe          bf16  [1, keys, rope]               RoPE key, already rotated: scores only
  *   topk_indices  i32   flat [1, queries, topk], or tiled [ceil(queries/128), 16, 128, topk/16]:
  *                       tiled[q div 128, (q mod 128) div 8, 16*(q mod 8) + j mod 16, j div 16] =
- *                       flat[q, j]; slots of rows >= queries are never read; NULL exactly when
- * dense out           bf16  [1, queries, heads*latent]    column order: out_order stats         f32
- * [1, queries, heads, 2]        optional (NULL): max and sum as in the ring
+ *                       flat[q, j]; slots of rows >= queries are never read; NULL exactly
+ *                       when dense
+ *   out           bf16  [1, queries, heads*latent]    column order: out_order
+ *   stats         f32   [1, queries, heads, 2]        optional (NULL): max and sum as in the ring
  *
  * has_q_pos_offset: an index above q_pos_offset + q is dropped from row q's multiset.
  * dense: the row's keys are 0 .. min(keys-1, q_pos_offset + q), offset 0 when absent.

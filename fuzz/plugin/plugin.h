@@ -18,14 +18,16 @@
  * Load the plug-in at path and hand out its kernels.
  *
  * path       a regular file; a name without '/' means the working directory, no library path is
- * searched kernels    the plug-in's own array, valid for the life of the process; kernels_n
- * entries, >= 1, that passed mla_plugin_check errors     MLA_ERR_PARAM: this file cannot be used
- * (missing, not an ELF object, a symbol it needs or mla_plugin_kernels missing, a crash or more
- * than MLA_PLUGIN_SECONDS while loading, anything mla_plugin_check refuses); MLA_ERR_INTERNAL: this
- * process could not find out (no pipe, no child). The message names the path and the reason;
- * *kernels is NULL, *kernels_n 0. Nothing is printed here; a plug-in's constructors may print.
+ *            searched
+ * kernels    the plug-in's own array, valid for the life of the process; kernels_n entries, >= 1,
+ *            that passed mla_plugin_check
+ * errors     MLA_ERR_PARAM: this file cannot be used (missing, not an ELF object, a symbol it needs
+ *            or mla_plugin_kernels missing, a crash or more than MLA_PLUGIN_SECONDS while loading,
+ *            anything mla_plugin_check refuses); MLA_ERR_INTERNAL: this process could not find out
+ *            (no pipe, no child). The message names the path and the reason; *kernels is NULL,
+ *            *kernels_n 0. Nothing is printed here; a plug-in's constructors may print
  * threads    call it before starting threads: the child of a process with threads may find a lock
- * of the loader taken for ever, which then counts as taking too long
+ *            of the loader taken for ever, which then counts as taking too long
  */
 int32_t mla_plugin_load(const char *path, const struct mla_kernel *const **kernels,
                         size_t *kernels_n, char *message, size_t message_bytes);
