@@ -26,8 +26,8 @@
 static int honest_cases(void)
 {
     const char *text = getenv("MLA_TEST_CASES");
-    int n = text == NULL ? 150 : atoi(text);
-    return n > 0 ? n : 150;
+    int n = text == NULL ? 100 : atoi(text);
+    return n > 0 ? n : 100;
 }
 
 static struct mla_verdict judge(const struct mla_kernel *kernel, const struct mla_case *test)

@@ -59,6 +59,10 @@ check 'plug-in missing' 3 'none.so' "$mlacheck" run --db "$db" --kernel "$dir/no
 check 'plug-in of another ABI' 3 'ABI' "$mlacheck" run --db "$db" \
     --kernel "$plugins/bad/mla_bad_abi.so" --case "$line"
 
+if [ ! -e "$bin/fuzz_ring" ]; then
+    check 'no engine in this build' 3 'preset' "$mlacheck" fuzz --time 1 --db "$db"
+fi
+
 # verdicts
 check 'a pass' 0 '"passed":1' "$mlacheck" run --db "$db" --kernel scalar --case "$line" --json
 check 'the example plug-in' 0 '"passed":1' "$mlacheck" run --db "$db" \

@@ -24,7 +24,7 @@
 #endif
 
 #include "fuzz/call.h"
-#include "fuzz/case_fields.h"
+#include "fuzz/kernels.h"
 #include "fuzz/mlacheck/build.h"
 #include "fuzz/mlacheck/fuzz_seeds.h"
 #include "fuzz/mlacheck/options.h"
@@ -365,10 +365,16 @@ static int report(struct hunt *hunt)
 
 static int check(const struct mla_options *o)
 {
+    static struct mla_kernel_list kernels;
+    char error[1024];
+    const char *spec = o->kernels_n > 0 ? o->kernels[0] : "scalar";
     if (o->words_n > 0)
         return mla_options_fail(MLA_EXIT_USAGE, "fuzz", "unexpected word '%s'", o->words[0]);
     if (o->kernels_n > 1)
         return mla_options_fail(MLA_EXIT_USAGE, "fuzz", "--kernel may be given once");
+    if (mla_kernels_add(&kernels, spec, error, sizeof error) != MLA_OK)
+        return mla_options_fail(strstr(spec, ".so") != NULL ? MLA_EXIT_ENVIRONMENT : MLA_EXIT_USAGE,
+                                "fuzz", "--kernel: %s", error);
     return 0;
 }
 
@@ -383,8 +389,8 @@ int mla_verb_fuzz(int argc, char **argv)
     }
     if (hunt.options.seconds <= 0)
         hunt.options.seconds = 60;
-    code = check(&hunt.options);
-    code = code != 0 ? code : find_programs(&hunt);
+    code = find_programs(&hunt);
+    code = code != 0 ? code : check(&hunt.options);
     code = code != 0 ? code : make_folders(&hunt);
     code = code != 0 ? code : mla_fuzz_seeds(&hunt.options, hunt.folder);
     code = code != 0 ? code : begin(&hunt, argc, argv);

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# `mlacheck fuzz` from outside, in a build with the engine. usage: fuzz_test.sh BIN PLUGINS CORPUS
+set -u
+bin=$1 plugins=$2 corpus=$3
+mlacheck=$bin/mlacheck
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+passed=0 failed=0
+
+# check NAME EXPECTED_CODE EXPECTED_TEXT command...
+check() {
+    local name=$1 code=$2 text=$3 out status
+    shift 3
+    out=$(timeout 300 "$@" 2>&1 </dev/null)
+    status=$?
+    if [ "$status" -eq "$code" ] && grep -qF -- "$text" <<<"$out"; then
+        passed=$((passed + 1))
+        return
+    fi
+    failed=$((failed + 1))
+    printf 'FAILED: %s: exit %s (due %s), looked for: %s\n%s\n' \
+        "$name" "$status" "$code" "$text" "$(head -c 3000 <<<"$out")"
+}
+
+# The honest kernel, on every target, from the corpus's seeds.
+check 'scalar' 0 '"failed":0' "$mlacheck" fuzz --time 12 --jobs 2 --set "$corpus/special.txt" \
+    --db "$dir/scalar.db" --json
+check 'its summary' 0 'refused' "$mlacheck" show run --db "$dir/scalar.db"
+
+# A wrong number, a crash and a hang each leave a finding, and the run goes on.
+check 'wrong numbers' 1 'fail-certain' "$mlacheck" fuzz --time 3 --op ring \
+    --kernel fault:canary-nan --db "$dir/nan.db"
+check 'wrong numbers are findings' 0 'fail-certain' "$mlacheck" list findings --db "$dir/nan.db"
+check 'crash' 1 'crash' "$mlacheck" fuzz --time 4 --op sparse \
+    --kernel "$plugins/bad/mla_bad_call_crash.so" --db "$dir/crash.db"
+check 'the crash is a finding' 0 'the worker died' "$mlacheck" list findings --db "$dir/crash.db"
+check 'hang' 1 'timeout' "$mlacheck" fuzz --time 4 --limit 1 --op ring \
+    --kernel "$plugins/bad/mla_bad_call_hang.so" --db "$dir/hang.db"
+check 'the hang is a finding' 0 'longer than --limit' "$mlacheck" list findings --db "$dir/hang.db"
+
+# A killed worker and a killed parent leave usable databases.
+"$mlacheck" fuzz --time 8 --op ring --db "$dir/killed.db" >"$dir/out" 2>&1 &
+parent=$!
+sleep 2.5
+pkill -KILL -P "$parent"
+wait "$parent"
+check 'killed worker' 0 'the worker died' "$mlacheck" list findings --db "$dir/killed.db"
+"$mlacheck" fuzz --time 30 --op ring --db "$dir/parent.db" >"$dir/out" 2>&1 &
+parent=$!
+sleep 2.5
+kill -KILL "$parent"
+wait "$parent" 2>/dev/null
+sleep 0.5
+check 'killed parent' 0 'process died' "$mlacheck" list findings --db "$dir/parent.db"
+
+# Ctrl-C ends the workers after the input at hand; nobody is accused.
+"$mlacheck" fuzz --time 60 --jobs 2 --db "$dir/stop.db" >"$dir/out" 2>&1 &
+parent=$!
+sleep 2.5
+kill -INT "$parent"
+wait "$parent"
+check 'exit code of Ctrl-C' 0 '' test $? -ne 1
+check 'nobody accused by Ctrl-C' 0 '(none)' "$mlacheck" list findings --db "$dir/stop.db"
+
+# Bad input.
+check 'unknown kernel' 2 "'scaler'" "$mlacheck" fuzz --time 2 --kernel scaler --db "$dir/x.db"
+check 'missing plug-in' 3 'none.so' "$mlacheck" fuzz --time 2 --kernel "$dir/none.so" --db "$dir/x.db"
+check 'missing seeds' 2 'none.txt' "$mlacheck" fuzz --time 2 --set "$dir/none.txt" --db "$dir/x.db"
+check 'bad time' 2 "--time '-1'" "$mlacheck" fuzz --time -1 --db "$dir/x.db"
+check 'database in no folder' 3 'nowhere' "$mlacheck" fuzz --time 2 --db "$dir/nowhere/x.db"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
