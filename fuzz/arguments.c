@@ -99,15 +99,24 @@ struct mla_sparse_args mla_arguments_sparse(const struct mla_case *test)
     return args;
 }
 
-/* The table row for "q[2]" is "q"; *rank becomes 2, or -1 without brackets. */
+/*
+ * The table row for "q[2]" is "q"; *rank becomes 2, or -1 without brackets. Brackets hold one or two
+ * digits and belong to per-rank pointers only.
+ */
 static const struct mla_argument *find(enum mla_op op, const char *field, int64_t *rank)
 {
     size_t arguments_n, name_n = strcspn(field, "[");
     const struct mla_argument *arguments = mla_arguments(op, &arguments_n);
-    *rank = field[name_n] == '[' ? strtoll(field + name_n + 1, NULL, 10) : -1;
+    *rank = -1;
+    if (field[name_n] == '[') {
+        size_t digits_n = strspn(field + name_n + 1, "0123456789");
+        if (digits_n < 1 || digits_n > 2 || strcmp(field + name_n + 1 + digits_n, "]") != 0)
+            return NULL;
+        *rank = strtoll(field + name_n + 1, NULL, 10);
+    }
     for (size_t i = 0; i < arguments_n; i++)
         if (strlen(arguments[i].name) == name_n && memcmp(arguments[i].name, field, name_n) == 0)
-            return &arguments[i];
+            return *rank >= 0 && arguments[i].kind != MLA_ARGUMENT_RANKED ? NULL : &arguments[i];
     return NULL;
 }
 

@@ -5,9 +5,15 @@
  * Isolated, the child writes its result into a shared mapping and leaves by _exit; the parent waits
  * on a pipe whose writing end closes with the child, so neither a crash nor a hang can hold it up.
  */
+#ifdef __linux__
+#define _GNU_SOURCE /* close_range */
+#endif
+
 #include "fuzz/call.h"
 
 #include <errno.h>
+#include <fenv.h>
+#include <float.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,12 +34,31 @@ double mla_call_clock(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* Rounding to nearest, subnormals kept: what the judge's own arithmetic needs too. */
+static bool environment_is_default(void)
+{
+    volatile float small = FLT_MIN;
+    volatile float half = small * 0.5f;
+    return fegetround() == FE_TONEAREST && half != 0;
+}
+
+/* A message is printed and stored as one line of plain text, whatever the kernel put there. */
+static void make_printable(char *text, size_t bytes)
+{
+    text[bytes - 1] = '\0';
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < 0x20 || (unsigned char)*text > 0x7e)
+            *text = '?';
+}
+
 static void direct(const struct mla_kernel *kernel, struct mla_tensors *tensors,
                    struct mla_call *call)
 {
+    fenv_t environment;
     bool stats = (kernel->promises & MLA_PROMISE_STATS) != 0;
-    double start = mla_call_clock();
     call->message[0] = '\0';
+    fegetenv(&environment);
+    double start = mla_call_clock();
     if (tensors->test.op == MLA_OP_RING) {
         struct mla_ring_args args = tensors->ring;
         args.stats = stats ? args.stats : NULL;
@@ -44,14 +69,36 @@ static void direct(const struct mla_kernel *kernel, struct mla_tensors *tensors,
         call->status = kernel->sparse(&args, call->message, sizeof call->message);
     }
     call->seconds = mla_call_clock() - start;
-    call->message[sizeof call->message - 1] = '\0';
+    call->changed_environment = !environment_is_default();
+    fesetenv(&environment);
+    make_printable(call->message, sizeof call->message);
     call->end = MLA_CALL_RETURNED;
+}
+
+/*
+ * The child keeps the standard streams and the pipe's end as descriptor 3; everything else, the
+ * database above all, is out of a kernel's reach.
+ */
+static void close_rest(int pipe_end)
+{
+    dup2(pipe_end, 3);
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+    (void)close_range(4, ~0U, 0);
+#else
+    for (int fd = 4; fd < 1024; fd++)
+        (void)close(fd);
+#endif
 }
 
 /* Never returns. `shared` says "returned" only once everything is in it. */
 static void child(const struct mla_kernel *kernel, struct mla_tensors *tensors,
-                  struct mla_call *shared, pid_t parent)
+                  struct mla_call *shared, int pipe_end, pid_t parent)
 {
+    /* A handler of the parent (a test runner's, an engine's) would take the crash for its own. */
+    static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
+        (void)signal(fatal[i], SIG_DFL);
+    setpgid(0, 0); /* what the kernel leaves behind can be found and ended */
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -59,10 +106,7 @@ static void child(const struct mla_kernel *kernel, struct mla_tensors *tensors,
 #else
     (void)parent;
 #endif
-    /* A handler of the parent (a test runner's, an engine's) would take the crash for its own. */
-    static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
-    for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
-        (void)signal(fatal[i], SIG_DFL);
+    close_rest(pipe_end);
     struct mla_call call = {0};
     direct(kernel, tensors, &call);
     call.end = MLA_CALL_CRASHED;
@@ -71,40 +115,50 @@ static void child(const struct mla_kernel *kernel, struct mla_tensors *tensors,
     _exit(0);
 }
 
-/* True when the pipe's writing end closed within the limit, i.e. the child is gone. */
-static bool wait_closed(int fd, double seconds_limit)
+/*
+ * Wait for the child until the deadline. The pipe's writing end closes with the child and ends the
+ * poll at once; a kernel may close it early, or hand it to a process of its own, so only the child
+ * itself is believed. false: it had to be killed.
+ */
+static bool wait_child(pid_t pid, int fd, double seconds_limit, int *status)
 {
-    double deadline = mla_call_clock() + seconds_limit, left;
-    while ((left = deadline - mla_call_clock()) > 0) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        int n = poll(&p, 1, left > 1000 ? 1000000 : (int)(left * 1000) + 1);
-        if (n > 0)
+    double deadline = mla_call_clock() + seconds_limit;
+    bool open = true;
+    for (;;) {
+        pid_t ended = waitpid(pid, status, WNOHANG);
+        if (ended == pid)
             return true;
-        if (n < 0 && errno != EINTR)
-            return false;
+        if (mla_call_clock() >= deadline)
+            break;
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        if (open && poll(&p, 1, 20) > 0)
+            open = false;
+        else if (!open)
+            nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
     }
+    kill(pid, SIGKILL);
+    while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+        ;
     return false;
 }
 
 static void collect(pid_t pid, int fd, double seconds_limit, struct mla_call *shared)
 {
-    bool closed = wait_closed(fd, seconds_limit);
     int status = 0;
-    if (!closed)
-        kill(pid, SIGKILL);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (!closed) {
+    bool ended = wait_child(pid, fd, seconds_limit, &status);
+    /* Whoever is left in the child's group could still write to the tensors. */
+    bool left_behind = kill(-pid, SIGKILL) == 0;
+    if (!ended) {
         shared->end = MLA_CALL_TIMED_OUT;
         shared->seconds = seconds_limit;
-        return;
-    }
-    if (WIFSIGNALED(status)) {
+    } else if (WIFSIGNALED(status)) {
         shared->end = MLA_CALL_CRASHED;
         shared->signal_or_exit = WTERMSIG(status);
     } else if (WEXITSTATUS(status) != 0 || shared->end != MLA_CALL_RETURNED) {
         shared->end = MLA_CALL_CRASHED;
         shared->signal_or_exit = -WEXITSTATUS(status);
+    } else if (left_behind) {
+        shared->left_process = true;
     }
 }
 
@@ -121,16 +175,15 @@ static void isolated(const struct mla_kernel *kernel, struct mla_tensors *tensor
     if (pipe(ends) != 0)
         goto done;
     shared->end = MLA_CALL_CRASHED;
-    fflush(NULL);
+    fflush(NULL); /* or the child would print it again */
     pid_t parent = getpid(), pid = fork();
-    if (pid == 0) {
-        close(ends[0]);
-        child(kernel, tensors, shared, parent);
-    }
+    if (pid == 0)
+        child(kernel, tensors, shared, ends[1], parent);
     close(ends[1]);
     if (pid > 0) {
         collect(pid, ends[0], seconds_limit, shared);
         *call = *shared;
+        call->message[sizeof call->message - 1] = '\0';
     }
     close(ends[0]);
 done:

@@ -17,10 +17,12 @@ enum mla_call_end {
 
 struct mla_call {
     enum mla_call_end end;
-    int signal_or_exit; /* crashed: the signal, or minus the exit code */
-    int32_t status;     /* returned: what the kernel returned */
-    char message[512];  /* and said; always terminated */
-    double seconds;     /* wall time inside the kernel */
+    int signal_or_exit;       /* crashed: the signal, or minus the exit code */
+    int32_t status;           /* returned: what the kernel returned */
+    char message[512];        /* and said; always terminated */
+    double seconds;           /* wall time inside the kernel */
+    bool changed_environment; /* it left another rounding or flushing mode (put right again) */
+    bool left_process;        /* it left a process running (ended since) */
 };
 
 /*

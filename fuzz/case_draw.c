@@ -209,6 +209,7 @@ static const struct breakage ring_breakages[] = {
     {"kv[0]", "null"},
     {"gathered[0]", "null"},
     {"out[0]", "null"},
+    {"stats[0]", "null"},
     {"ring_size", "0 -1 33 1000000000000 9223372036854775807 -9223372036854775808"},
     {"batch", "0 -1 -9223372036854775808 4611686018427387904"},
     {"heads", "0 -7 -9223372036854775808 9223372036854775807 288230376151711744"},
@@ -289,6 +290,7 @@ static bool applies(const struct mla_case *test, const char *field)
                       {"kv_batch", !test->ring.has_slot},
                       {"kv_actual_isl", test->ring.has_prior},
                       {"q_pos_offset", test->sparse.has_q_pos_offset},
+                      {"stats[0]", test->stats},
                       {"topk", !test->sparse.dense},
                       {"topk_indices", !test->sparse.dense}};
     for (size_t i = 0; i < COUNT(conditions); i++)

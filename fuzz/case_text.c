@@ -265,7 +265,7 @@ static const char *parse_field(struct span s, const struct mla_field *field, str
         *(int32_t *)at = span_is(s, "1");
         return span_is(s, "0") || span_is(s, "1") ? NULL : "0 or 1";
     case MLA_FIELD_NAME:
-        return parse_name(s, field, at) ? NULL : "one of its listed names (mlacheck list --names)";
+        return parse_name(s, field, at) ? NULL : "one of its listed names (mlacheck list names)";
     case MLA_FIELD_SEED:
         return parse_seed(s, at) ? NULL : "an unsigned 64-bit integer";
     case MLA_FIELD_FLOAT:

@@ -5,9 +5,11 @@
 #include "fuzz/corpus.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 int32_t mla_corpus_add(struct mla_corpus *corpus, const struct mla_case *test)
 {
@@ -72,6 +74,11 @@ int32_t mla_corpus_read(struct mla_corpus *corpus, const char *path, char *error
                         size_t error_bytes)
 {
     size_t before = corpus->n;
+    struct stat info;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) { /* a pipe would block */
+        snprintf(error, error_bytes, "%s: is no regular file", path);
+        return MLA_ERR_PARAM;
+    }
     FILE *file = fopen(path, "r");
     if (file == NULL) {
         snprintf(error, error_bytes, "%s: cannot be opened: %s", path, strerror(errno));
@@ -81,6 +88,24 @@ int32_t mla_corpus_read(struct mla_corpus *corpus, const char *path, char *error
     if (status != MLA_OK)
         corpus->n = before;
     fclose(file);
+    return status;
+}
+
+int32_t mla_corpus_read_matching(struct mla_corpus *corpus, const char *pattern, char *error,
+                                 size_t error_bytes)
+{
+    glob_t files;
+    struct stat info;
+    int32_t status = MLA_OK;
+    if (stat(pattern, &info) == 0) /* a name that exists means itself, brackets and all */
+        return mla_corpus_read(corpus, pattern, error, error_bytes);
+    if (glob(pattern, 0, NULL, &files) != 0) {
+        snprintf(error, error_bytes, "%s: no such file", pattern);
+        return MLA_ERR_PARAM;
+    }
+    for (size_t i = 0; i < files.gl_pathc && status == MLA_OK; i++)
+        status = mla_corpus_read(corpus, files.gl_pathv[i], error, error_bytes);
+    globfree(&files);
     return status;
 }
 

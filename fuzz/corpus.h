@@ -21,6 +21,9 @@ struct mla_corpus {
  */
 int32_t mla_corpus_read(struct mla_corpus *corpus, const char *path, char *error,
                         size_t error_bytes);
+/* The same for a file's name or a shell pattern; no match is an error. */
+int32_t mla_corpus_read_matching(struct mla_corpus *corpus, const char *pattern, char *error,
+                                 size_t error_bytes);
 int32_t mla_corpus_add(struct mla_corpus *corpus, const struct mla_case *test);
 void mla_corpus_free(struct mla_corpus *corpus);
 

@@ -11,6 +11,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return mla_target_run(data, size, MLA_OP_RING, true);
 }
 
+bool mla_target_wants(const struct mla_case *test)
+{
+    return test->set_n > 0 && !test->slow;
+}
+
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
     return mla_target_mutate(data, size, max_size, seed, MLA_OP_RING, true);

@@ -23,6 +23,11 @@ struct mla_row *mla_rows_draw(const struct mla_case *test, int64_t *rows_n);
 /* rows.c: compute all truths, on that many threads. MLA_OK or the oracle's status. */
 int32_t mla_rows_truths(struct mla_subject *subject, int threads);
 
+/* rows.c: one truth. */
+int32_t mla_rows_truth(const struct mla_tensors *t, struct mla_row row, struct mla_truth **truth);
+/* rows.c: does this query row see no key (a pad row, or all its keys dropped)? */
+bool mla_rows_empty(const struct mla_tensors *t, int64_t rank, int64_t row);
+
 /* verdict.c: record a failure; the first one recorded stays. Returns false, for `return fail(..)`.
  */
 __attribute__((format(printf, 3, 4))) bool
@@ -36,7 +41,11 @@ bool mla_judge_call_end(const struct mla_call *call, struct mla_verdict *verdict
 bool mla_judge_inputs(const struct mla_tensors *tensors, struct mla_verdict *verdict);
 bool mla_judge_untouched(const struct mla_tensors *tensors, struct mla_verdict *verdict);
 bool mla_judge_scratch(struct mla_tensors *tensors, struct mla_verdict *verdict);
-bool mla_judge_written(struct mla_tensors *tensors, bool stats, struct mla_verdict *verdict);
+bool mla_judge_written(const struct mla_tensors *tensors, uint64_t promises,
+                       struct mla_verdict *verdict);
+/* May the contents of this output element be anything, under these promises? */
+bool mla_judge_is_free(const struct mla_tensors *tensors, const struct mla_tensor *tensor,
+                       int64_t element, uint64_t promises);
 
 /* judge_values.c: every judged row against the oracle. false: a failure is recorded. */
 bool mla_judge_values(struct mla_subject *subject, const struct mla_kernel *kernel,

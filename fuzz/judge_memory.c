@@ -94,18 +94,38 @@ bool mla_judge_scratch(struct mla_tensors *tensors, struct mla_verdict *verdict)
     return true;
 }
 
-bool mla_judge_written(struct mla_tensors *tensors, bool stats, struct mla_verdict *verdict)
+/* The query row an element of an output belongs to. */
+static int64_t row_of_element(const struct mla_tensors *t, const struct mla_tensor *tensor,
+                              int64_t element)
+{
+    bool is_stats = strcmp(tensor->name, "stats") == 0;
+    if (t->test.op == MLA_OP_RING)
+        return (is_stats ? element : element / t->ring.head_dim_v) % t->ring.q_rows;
+    return element / (t->sparse.heads * (is_stats ? 2 : t->sparse.latent));
+}
+
+bool mla_judge_is_free(const struct mla_tensors *tensors, const struct mla_tensor *tensor,
+                       int64_t element, uint64_t promises)
+{
+    if ((promises & MLA_PROMISE_STATS) == 0 && strcmp(tensor->name, "stats") == 0)
+        return true;
+    return (promises & MLA_PROMISE_PAD_ZERO) == 0 &&
+           mla_rows_empty(tensors, tensor->rank, row_of_element(tensors, tensor, element));
+}
+
+bool mla_judge_written(const struct mla_tensors *tensors, uint64_t promises,
+                       struct mla_verdict *verdict)
 {
     uint16_t pattern = mla_tensors_pattern16(tensors);
     for (size_t i = 0; i < tensors->n; i++) {
         const struct mla_tensor *tensor = &tensors->list[i];
-        bool is_stats = strcmp(tensor->name, "stats") == 0;
-        if (tensor->role != MLA_TENSOR_OUTPUT || (is_stats && !stats))
+        if (tensor->role != MLA_TENSOR_OUTPUT)
             continue;
-        int64_t words = is_stats ? 2 : 1; /* both halves of a float32 equal the pattern */
+        int64_t words = (int64_t)tensor->element_bytes / 2; /* every half equals the pattern */
         const uint16_t *data = (const uint16_t *)(const void *)tensor->guard.data;
         for (int64_t e = 0; e < tensor->elements_n; e++)
-            if (data[e * words] == pattern && data[e * words + words - 1] == pattern)
+            if (data[e * words] == pattern && data[e * words + words - 1] == pattern &&
+                !mla_judge_is_free(tensors, tensor, e, promises))
                 return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
                                         "%s[%" PRId64 "]: element %" PRId64 " was never written",
                                         tensor->name, tensor->rank, e);

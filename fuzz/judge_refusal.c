@@ -44,17 +44,29 @@ static void judge_answer(const struct mla_call *call, const struct mla_refusal *
         verdict->kind = MLA_VERDICT_REFUSED;
 }
 
+/* Of the call as it is made: a kernel that does not promise statistics is not asked for them. */
+static struct mla_refusal refusal_due(const struct mla_tensors *t, const struct mla_kernel *kernel)
+{
+    struct mla_ring_args ring = t->ring;
+    if (t->test.op == MLA_OP_SPARSE)
+        return mla_refuse_sparse(&t->sparse);
+    if ((kernel->promises & MLA_PROMISE_STATS) == 0)
+        ring.stats = NULL;
+    return mla_refuse_ring(&ring);
+}
+
 void mla_judge_refusal(struct mla_subject *subject, const struct mla_kernel *kernel,
                        const struct mla_judge_options *options, struct mla_verdict *verdict)
 {
     struct mla_tensors *t = subject->tensors;
     struct mla_call call;
-    struct mla_refusal due =
-        t->test.op == MLA_OP_RING ? mla_refuse_ring(&t->ring) : mla_refuse_sparse(&t->sparse);
+    struct mla_refusal due = refusal_due(t, kernel);
     uint64_t promise =
         due.status == MLA_ERR_INDEX ? MLA_PROMISE_INDEX_CHECKED : MLA_PROMISE_REFUSES;
     if (due.status == MLA_OK) {
-        mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED, "set= breaks no rule of this call");
+        mla_verdict_fail(
+            verdict, MLA_VERDICT_UNSUPPORTED,
+            "without statistics, which the kernel does not promise, nothing is broken");
         return;
     }
     if ((kernel->promises & promise) == 0) {

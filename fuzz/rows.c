@@ -10,6 +10,7 @@
 
 #include "fuzz/family.h"
 #include "fuzz/judge_internal.h"
+#include "oracle/visible.h"
 
 static struct mla_row row_of(int64_t rank, int64_t batch, int64_t head, int64_t row)
 {
@@ -55,6 +56,19 @@ struct mla_row *mla_rows_draw(const struct mla_case *test, int64_t *rows_n)
     return list;
 }
 
+bool mla_rows_empty(const struct mla_tensors *t, int64_t rank, int64_t row)
+{
+    struct mla_oracle_visible visible;
+    if (t->test.op == MLA_OP_RING)
+        return mla_oracle_query_position(&t->ring, rank, row) < 0;
+    if (!t->sparse.has_q_pos_offset ||
+        mla_oracle_visible_sparse(&t->sparse, row, &visible) != MLA_OK)
+        return false;
+    bool empty = visible.keys_n == 0;
+    mla_oracle_visible_free(&visible);
+    return empty;
+}
+
 /* ---- truths ---- */
 
 struct work {
@@ -63,7 +77,7 @@ struct work {
     int32_t status; /* atomic: the first error */
 };
 
-static int32_t truth_of(const struct mla_tensors *t, struct mla_row row, struct mla_truth **truth)
+int32_t mla_rows_truth(const struct mla_tensors *t, struct mla_row row, struct mla_truth **truth)
 {
     return t->test.op == MLA_OP_RING ? mla_truth_ring(&t->ring, row, truth)
                                      : mla_truth_sparse(&t->sparse, row, truth);
@@ -77,7 +91,9 @@ static void *worker(void *context)
         int64_t i = __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED);
         if (i >= subject->rows_n)
             break;
-        int32_t status = truth_of(subject->tensors, subject->rows[i], &subject->truths[i]);
+        if (subject->truths[i] != NULL)
+            continue; /* made before an error of another one */
+        int32_t status = mla_rows_truth(subject->tensors, subject->rows[i], &subject->truths[i]);
         if (status != MLA_OK)
             __atomic_store_n(&work->status, status, __ATOMIC_RELAXED);
     }

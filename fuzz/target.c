@@ -16,6 +16,8 @@
 #include "results/store.h"
 
 #define FAMILIES_MAX 32
+#define ID_DIGITS    12
+#define DEADLY_MAX   1024
 #define FAILURES_MAX 100 /* rows and lines for one process: a broken kernel fails everywhere */
 
 /* One process, one target, one thread: the engine's calling convention leaves no other place. */
@@ -26,6 +28,11 @@ static struct {
     /* Worst err/B stored so far, by kind of case. */
     double worst[MLA_OP_N][FAMILIES_MAX][MLA_REGION_N];
     int64_t failures_n;
+    bool in_kernel; /* a case is in flight */
+    const char *spec;
+    const char *since;             /* start of this hunt, ISO 8601 */
+    char (*deadly)[ID_DIGITS + 1]; /* cases at which a worker of this hunt has died */
+    size_t deadly_n;
 } state;
 
 /* A target that cannot work must not look like one that found nothing. */
@@ -36,11 +43,47 @@ static void give_up(const char *what, const char *why)
     _exit(3); /* not exit: an engine would report that as a crash of the kernel */
 }
 
+/* At exit. A kernel that ends the process takes its case's note with it if the store is closed. */
 static void close_store(void)
 {
+    if (state.in_kernel) {
+        (void)mla_store_flush(state.store);
+        _exit(1);
+    }
     if (mla_store_close(state.store) != MLA_STORE_OK)
         fprintf(stderr, "the database could not be written to the end\n");
     state.store = NULL;
+}
+
+/* Remember the cases that ended a worker since the hunt began: running them again ends this one. */
+static int collect_deadly(void *context, int columns_n, const char *const *names,
+                          const char *const *values)
+{
+    const char *id = "", *kernel = "", *verdict = "", *last_seen = "";
+    (void)context;
+    for (int c = 0; c < columns_n; c++) {
+        const char *value = values[c] == NULL ? "" : values[c];
+        id = strcmp(names[c], "id") == 0 ? value : id;
+        kernel = strcmp(names[c], "kernel") == 0 ? value : kernel;
+        verdict = strcmp(names[c], "verdict") == 0 ? value : verdict;
+        last_seen = strcmp(names[c], "last_seen") == 0 ? value : last_seen;
+    }
+    bool deadly = strcmp(verdict, "crash") == 0 || strcmp(verdict, "timeout") == 0;
+    if (deadly && strcmp(kernel, state.spec) == 0 && strcmp(last_seen, state.since) >= 0)
+        snprintf(state.deadly[state.deadly_n++], ID_DIGITS + 1, "%s", id);
+    return state.deadly_n == DEADLY_MAX;
+}
+
+static bool is_deadly(const struct mla_case *test)
+{
+    char id[MLA_CASE_ID_BYTES];
+    if (state.deadly_n == 0)
+        return false;
+    mla_case_id(test, id);
+    for (size_t i = 0; i < state.deadly_n; i++)
+        if (memcmp(state.deadly[i], id, ID_DIGITS) == 0)
+            return true;
+    return false;
 }
 
 static void start(void)
@@ -59,6 +102,11 @@ static void start(void)
     if (run == NULL || mla_store_join_run(state.store, strtoll(run, NULL, 10)) != MLA_STORE_OK)
         give_up("MLACHECK_RUN", "must be the id of a run in MLACHECK_DB");
     atexit(close_store);
+    state.since = getenv("MLACHECK_SINCE");
+    state.spec = state.kernels.list[0].spec;
+    state.deadly = calloc(DEADLY_MAX, sizeof *state.deadly);
+    if (state.since != NULL && state.deadly != NULL)
+        mla_store_view(state.store, MLA_VIEW_FINDINGS, NULL, collect_deadly, NULL);
 }
 
 /* A row is kept for a fault, or where the worst error of its kind of case grew. */
@@ -113,7 +161,9 @@ static void judge(struct mla_subject *subject, const struct mla_case *test,
         mla_store_inflight_begin(state.store, &row, choice->spec,
                                  mla_record_repro(choice->spec, line, repro));
     }
+    state.in_kernel = true;
     mla_subject_judge(subject, choice->kernel, &options, &verdict);
+    state.in_kernel = false;
     if (state.store != NULL)
         mla_store_inflight_end(state.store);
     keep(test, choice->spec, &verdict);
@@ -126,7 +176,11 @@ int mla_target_run(const uint8_t *data, size_t size, enum mla_op op, bool reject
     char error[MLA_CASE_ERROR_MAX];
     if (!state.ready)
         start();
+    if (size == 0) /* what an engine tries before its seeds: always the same case otherwise */
+        return 0;
     mla_case_decode(data, size, op, reject, &test);
+    if (is_deadly(&test))
+        return 0;
     if (mla_subject_make(&test, &subject, error) != MLA_OK)
         return 0; /* no memory, or an override that names nothing: says nothing about the kernel */
     for (size_t i = 0; i < state.kernels.n; i++)

@@ -4,6 +4,7 @@
  */
 #include "fuzz/mlacheck/build.h"
 
+#include <nettle/version.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,6 +58,8 @@ bool mla_build_versions(char *text, size_t text_bytes)
     char oracle[128], store[128];
     bool oracle_ok = mla_oracle_versions(oracle, sizeof oracle);
     bool store_ok = mla_store_versions(store, sizeof store);
-    snprintf(text, text_bytes, "%s, %s", oracle, store);
-    return oracle_ok && store_ok;
+    int major = nettle_version_major(), minor = nettle_version_minor();
+    snprintf(text, text_bytes, "%s, %s, nettle %d.%d (header %d.%d)", oracle, store, major, minor,
+             NETTLE_VERSION_MAJOR, NETTLE_VERSION_MINOR);
+    return oracle_ok && store_ok && major == NETTLE_VERSION_MAJOR && minor == NETTLE_VERSION_MINOR;
 }

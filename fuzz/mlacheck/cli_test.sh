@@ -44,10 +44,21 @@ check 'unknown kernel' 2 "'scaler'" "$mlacheck" run --db "$db" --kernel scaler -
 check 'missing set' 2 'nothere.txt' "$mlacheck" run --db "$db" --set "$dir/nothere.txt"
 printf '%s\n%s\n' "$line" "${line% put=-}" >"$dir/bad.txt"
 check 'damaged line' 2 'bad.txt:2:' "$mlacheck" run --db "$db" --set "$dir/bad.txt"
-check 'unknown id' 2 'abcdef' "$mlacheck" run --db "$db" --id abcdef
+for bad in put=nosuch.0@0:7fc0 put=q_lift.1@0:1 put=q_lift.0@99999999:1 set=nosuch@0:0 \
+    set=queries@5:0 set=queries@0:1 set=queries@0:99999999999999999999 'set=c_kv[0]@0:null' \
+    set=topk_indices@99999:-1 set=topk_indices@3:0x7 set=topk_indices@3:99999999999; do
+    printf '%s\n%s\n' "$line" "${line/ ${bad%%=*}=-/ $bad}" >"$dir/bad.txt"
+    check "damaged line, $bad" 2 'bad.txt:2:' "$mlacheck" run --db "$db" --set "$dir/bad.txt"
+done
+check 'a folder as a set' 2 'no regular file' "$mlacheck" run --db "$db" --set "$dir"
+check 'list of no database' 3 'nothere.db' "$mlacheck" list runs --db "$dir/nothere.db"
+check 'it was not made' 1 '' test -e "$dir/nothere.db"
+check 'bad input makes no database' 1 '' bash -c \
+    "'$mlacheck' run --db '$dir/none.db' --kernel nope --case '$line'; test -e '$dir/none.db'"
+check 'full output' 3 'could not be written' bash -c \
+    "'$mlacheck' run --db '$db' --kernel scalar --case '$line' >/dev/full"
 check 'wrong list' 2 "'frogs'" "$mlacheck" list frogs
 check 'wrong show' 2 "'frogs'" "$mlacheck" show frogs
-check 'show unknown case' 2 'abcdef' "$mlacheck" show case abcdef --db "$db"
 
 # environment
 check 'database in no folder' 3 'nowhere' "$mlacheck" run --db "$dir/nowhere/x.db" --case "$line"
@@ -85,6 +96,7 @@ check 'slow ones asked for' 0 '1 passed' "$mlacheck" run --db "$db" --slow --set
     --kernel scalar
 check 'by id' 0 '1 passed' bash -c \
     "id=\$(printf %s '$line' | sha256sum | head -c 12); '$mlacheck' run --db '$db' --kernel scalar --id \$id"
+check 'unknown id' 2 'abcdef' "$mlacheck" run --db "$db" --id abcdef
 check 'seeds repeat' 0 '' bash -c \
     "'$mlacheck' run --db '$db' --random 3 --seed 5 --verbose | grep case= >'$dir/1'
      '$mlacheck' run --db '$db' --random 3 --seed 5 --verbose | grep case= >'$dir/2'
@@ -95,8 +107,11 @@ check 'runs' 0 'command' "$mlacheck" list runs --db "$db"
 check 'runs as JSON' 0 '[{"run":' "$mlacheck" list runs --db "$db" --json
 check 'findings' 0 'timeout' "$mlacheck" list findings --db "$db"
 check 'a run' 0 'compiler' "$mlacheck" show run 1 --db "$db"
+check 'show unknown case' 2 'abcdef' "$mlacheck" show case abcdef --db "$db"
 check 'a case' 0 'sparse v=1' bash -c \
     "id=\$(printf %s '$line' | sha256sum | head -c 12); '$mlacheck' show case \$id --db '$db'"
+check 'a model as JSON' 0 '"exp_error":' "$mlacheck" show kernel scalar --json
+check 'a run as JSON' 0 '"summary":[' "$mlacheck" show run --db "$db" --json
 check 'a model' 0 'exp_error' "$mlacheck" show kernel scalar
 for what in kernels families relations faults names; do
     check "list $what" 0 '' "$mlacheck" list "$what"
@@ -120,11 +135,14 @@ check 'database after kill -9' 0 'process died' "$mlacheck" list findings --db "
 # the replay programs
 printf '%s' "$line" >"$dir/input"
 check 'replay a file' 0 '1 inputs replayed' "$bin/replay_sparse" "$dir/input"
-check 'replay any bytes' 0 '1 inputs replayed' "$bin/replay_ring" "$bin/../CMakeCache.txt"
+head -c 400 "$bin/mlacheck" >"$dir/bytes"
+check 'replay any bytes' 0 '1 inputs replayed' "$bin/replay_ring" "$dir/bytes"
+printf '%s\n%sx\n' "$line" "$line" >"$dir/damaged"
+check 'replay a damaged corpus' 2 'damaged:2:' "$bin/replay_sparse" "$dir/damaged"
 check 'replay nothing' 2 'cannot be read' "$bin/replay_ring" "$dir/none"
 mkdir "$dir/empty"
 check 'replay an empty folder' 2 'no input' "$bin/replay_reject" "$dir/empty"
-check 'replay a corpus' 0 '' test -s "$corpus/special.txt"
+check 'replay a corpus' 0 'inputs replayed' "$bin/replay_reject" "$corpus/special.txt"
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -5,13 +5,11 @@
 #include "fuzz/mlacheck/fuzz_seeds.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "fuzz/case_fields.h"
 #include "fuzz/corpus.h"
-#include "fuzz/kernels.h"
 
 /* Multiply-adds: a seed runs before the engine looks at the clock, so only small ones are used. */
 #define SEED_WORK_MAX ((int64_t)50000000)
@@ -33,28 +31,15 @@ static int write_seed(const struct mla_case *test, const char *folder)
     return fclose(file) == 0 ? 0 : MLA_EXIT_ENVIRONMENT;
 }
 
-static int read_set(struct mla_corpus *corpus, const char *pattern)
-{
-    char error[MLA_CASE_ERROR_MAX];
-    glob_t files;
-    int32_t status = MLA_OK;
-    if (glob(pattern, 0, NULL, &files) != 0)
-        return mla_options_fail(MLA_EXIT_USAGE, "fuzz", "--set '%s': no such file", pattern);
-    for (size_t f = 0; f < files.gl_pathc && status == MLA_OK; f++)
-        status = mla_corpus_read(corpus, files.gl_pathv[f], error, sizeof error);
-    globfree(&files);
-    if (status != MLA_OK)
-        return mla_options_fail(MLA_EXIT_USAGE, "fuzz", "--set: %s", error);
-    return 0;
-}
-
 int mla_fuzz_seeds(const struct mla_options *options, const char *folder)
 {
     struct mla_corpus corpus = {0};
+    char error[MLA_CASE_ERROR_MAX];
     int code = 0;
     for (int i = 0; i < options->sets_n && code == 0; i++)
-        code = read_set(&corpus, options->sets[i]);
-    for (size_t i = 0; i < corpus.n && code == 0; i++)
+        if (mla_corpus_read_matching(&corpus, options->sets[i], error, sizeof error) != MLA_OK)
+            code = mla_options_fail(MLA_EXIT_USAGE, "fuzz", "--set: %s", error);
+    for (size_t i = 0; i < corpus.n && code == 0 && folder != NULL; i++)
         if (!corpus.cases[i].slow && mla_case_work(&corpus.cases[i]) <= SEED_WORK_MAX)
             code = write_seed(&corpus.cases[i], folder);
     mla_corpus_free(&corpus);

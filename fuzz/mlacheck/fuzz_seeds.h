@@ -9,7 +9,7 @@
 
 /*
  * Write every fast case of the --set files into FOLDER/corpus-ring, -sparse or -reject, one file a
- * case named by its id. 0 or an exit code after complaining.
+ * case named by its id (FOLDER NULL: only read and check them). 0 or an exit code after complaining.
  */
 int mla_fuzz_seeds(const struct mla_options *options, const char *folder);
 

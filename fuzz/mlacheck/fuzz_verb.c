@@ -29,6 +29,7 @@
 #include "fuzz/mlacheck/fuzz_seeds.h"
 #include "fuzz/mlacheck/options.h"
 #include "fuzz/mlacheck/table.h"
+#include "fuzz/number.h"
 
 static const char help[] =
     "usage: mlacheck fuzz [--op ring|sparse|reject|all] [--time S] [--jobs N] [flags]\n\n"
@@ -40,7 +41,7 @@ static const char help[] =
     "  --kernel NAME  kernel to fuzz (default scalar)\n"
     "  --set FILE     corpus file whose cases are the seeds (any number)\n"
     "  --seed S       of the engine (default 1)\n"
-    "  --db FILE      default results/mlacheck.db; corpora and logs go to a folder fuzz beside it\n"
+    "  --db FILE      default results/mlacheck.db; corpora and logs go to FILE.fuzz\n"
     "  --json         end with one JSON object of counts\n";
 
 #define RESTARTS_MAX  20 /* of one worker: a kernel that always dies is known by then */
@@ -59,13 +60,16 @@ struct worker {
     pid_t pid;   /* 0: not running */
     double ends; /* of the phase */
     int restarts;
+    bool overdue; /* killed by us for taking too long */
 };
 
 struct hunt {
     struct mla_options options;
-    char folder[900]; /* the database's folder + /fuzz */
+    char folder[900]; /* <database>.fuzz */
     char programs[900];
     int64_t run_id;
+    char since[32]; /* when it began, ISO 8601 UTC as in the store */
+    double began;
     struct worker workers[256];
     bool failed; /* a worker could not work at all */
 };
@@ -100,6 +104,7 @@ static void environment(const struct hunt *hunt)
     snprintf(run, sizeof run, "%" PRId64, hunt->run_id);
     setenv("MLACHECK_DB", hunt->options.db, 1);
     setenv("MLACHECK_RUN", run, 1);
+    setenv("MLACHECK_SINCE", hunt->since, 1);
     setenv("MLACHECK_KERNEL", hunt->options.kernels_n > 0 ? hunt->options.kernels[0] : "scalar", 1);
 }
 
@@ -118,8 +123,10 @@ static void become(const struct hunt *hunt, const struct worker *w, const char *
     snprintf(log, sizeof log, "%s/%s-%d.log", hunt->folder, op, w->number);
     snprintf(artifacts, sizeof artifacts, "-artifact_prefix=%s/%s-", hunt->folder, op);
     snprintf(time_flag, sizeof time_flag, "-max_total_time=%d", (int)(seconds + 0.999));
-    snprintf(seed_flag, sizeof seed_flag, "-seed=%" PRIu64,
-             hunt->options.seed * 1000 + (uint64_t)w->number * 50 + (uint64_t)w->restarts);
+    /* 0 would mean a random seed to the engine. */
+    uint64_t seed = mla_number_at(hunt->options.seed, (uint64_t)w->number, (uint64_t)w->restarts,
+                                  (uint64_t)w->phase);
+    snprintf(seed_flag, sizeof seed_flag, "-seed=%" PRIu64, 1 + seed % 0x7fffffffu);
     snprintf(unit_flag, sizeof unit_flag, "-timeout=%d",
              hunt->options.limit > 0 ? (int)(hunt->options.limit + 0.999) : 30);
     int fd = open(log, O_CREAT | O_WRONLY | O_APPEND, 0644);
@@ -154,40 +161,60 @@ static void next_phase(struct worker *w)
     w->restarts = 0;
 }
 
-/*
- * What a dead worker left becomes a finding; a fresh one goes on where time is left. Exit codes: 0
- * its time is up, 3 it could not work, 70 an input took too long, anything else died.
- */
-static void bury(struct hunt *hunt, struct worker *w, int status)
+/* Did the process die with a case in flight? Its note is still there then. */
+static bool left_note(const struct hunt *hunt, pid_t pid)
+{
+    char path[1100];
+    snprintf(path, sizeof path, "%s-inflight-%ld", hunt->options.db, (long)pid);
+    return access(path, F_OK) == 0;
+}
+
+/* Turn the note of a dead worker into a finding. */
+static void recover(struct hunt *hunt, const struct worker *w, bool hang)
 {
     char message[512];
     struct mla_store *store;
-    bool hang = WIFEXITED(status) && WEXITSTATUS(status) == 70;
-    const struct phase *phase = &w->phases[w->phase];
     const struct mla_store_death death = {w->pid, hang ? "timeout" : "crash",
                                           hang ? "the input took longer than --limit"
                                                : "the worker died while this case ran"};
-    w->pid = 0;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-        next_phase(w);
-        return;
-    }
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 3) {
-        fprintf(stderr, "mlacheck fuzz: worker %d could not work; see %s/%s-%d.log\n", w->number,
-                hunt->folder, phase->op, w->number);
-        hunt->failed = true;
-        w->phase = w->phases_n;
-        return;
-    }
-    printf("worker %d (%s) %s; see %s/%s-%d.log\n", w->number, phase->op,
-           hang ? "took too long on one input" : "died", hunt->folder, phase->op, w->number);
+    printf("worker %d (%s) %s; see %s/%s-%d.log\n", w->number, w->phases[w->phase].op,
+           hang ? "took too long on one input" : "died", hunt->folder, w->phases[w->phase].op,
+           w->number);
     if (mla_store_open_after(hunt->options.db, &death, &store, message, sizeof message) !=
         MLA_STORE_OK) {
         fprintf(stderr, "mlacheck fuzz: --db: %s\n", message);
         hunt->failed = true;
     }
     mla_store_close(store);
+}
+
+/*
+ * A worker has ended. Exit codes: 0 its time is up, 3 it could not work, 70 an input took too long. A
+ * note left behind says more than the code: a kernel may end the process with any.
+ */
+static void bury(struct hunt *hunt, struct worker *w, int status)
+{
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    bool noted = left_note(hunt, w->pid);
+    if (noted || (code != 0 && code != 3))
+        recover(hunt, w, code == 70 || w->overdue);
+    w->pid = 0;
+    w->overdue = false;
+    if (code == 0 && !noted) {
+        next_phase(w);
+        return;
+    }
+    if (code == 3 && !noted) {
+        fprintf(stderr, "mlacheck fuzz: worker %d could not work; see %s/%s-%d.log\n", w->number,
+                hunt->folder, w->phases[w->phase].op, w->number);
+        hunt->failed = true;
+        w->phase = w->phases_n;
+        return;
+    }
     w->restarts++;
+    if (w->restarts > RESTARTS_MAX)
+        printf("worker %d (%s) gave up after %d deaths\n", w->number, w->phases[w->phase].op,
+               w->restarts);
     if (w->ends - mla_call_clock() < 2 || w->restarts > RESTARTS_MAX)
         next_phase(w);
 }
@@ -202,8 +229,10 @@ static bool running(struct hunt *hunt)
             bury(hunt, w, status);
         if (w->pid == 0 && w->phase < w->phases_n && !mla_interrupted && !hunt->failed)
             start(hunt, w);
-        if (w->pid != 0 && mla_call_clock() > w->ends + GRACE_SECONDS)
+        if (w->pid != 0 && mla_call_clock() > w->ends + GRACE_SECONDS) {
+            w->overdue = true;
             kill(w->pid, SIGKILL);
+        }
         any = any || w->pid != 0;
     }
     return any;
@@ -248,10 +277,7 @@ static int make_folders(struct hunt *hunt)
 {
     static const char *const names[] = {"", "/corpus-ring", "/corpus-sparse", "/corpus-reject"};
     char path[1000];
-    const char *slash = strrchr(hunt->options.db, '/');
-    int n = slash == NULL ? 1 : (int)(slash - hunt->options.db);
-    snprintf(hunt->folder, sizeof hunt->folder, "%.*s/fuzz", n,
-             slash == NULL ? "." : hunt->options.db);
+    snprintf(hunt->folder, sizeof hunt->folder, "%s.fuzz", hunt->options.db);
     for (size_t i = 0; i < 4; i++) {
         snprintf(path, sizeof path, "%s%s", hunt->folder, names[i]);
         if (mkdir(path, 0755) != 0 && errno != EEXIST)
@@ -276,6 +302,10 @@ static int begin(struct hunt *hunt, int argc, char **argv)
                                 hunt->options.kernels_n > 0 ? hunt->options.kernels[0] : "scalar",
                                 (int64_t)hunt->options.seed};
     int code = 0;
+    time_t now = time(NULL);
+    struct tm utc;
+    strftime(hunt->since, sizeof hunt->since, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    hunt->began = mla_call_clock();
     if (mla_store_begin_run(store, &build, &row, &hunt->run_id) != MLA_STORE_OK)
         code = mla_options_fail(MLA_EXIT_ENVIRONMENT, "fuzz", "%s", mla_store_message(store));
     mla_store_close(store);
@@ -310,19 +340,26 @@ static int add_row(void *context, int columns_n, const char *const *names,
     return 0;
 }
 
-/* Findings as a person can use them, the newest of the list's open ones first. */
+/* What was found or met again since the hunt began, as a person can use it. */
+struct finding_printer {
+    const char *since;
+    int n;
+};
+
 static int print_finding(void *context, int columns_n, const char *const *names,
                          const char *const *values)
 {
-    int *n = context;
-    const char *text[4] = {"", "", "", ""};
-    static const char *const wanted[4] = {"kernel", "verdict", "reason", "repro"};
+    struct finding_printer *p = context;
+    const char *text[5] = {"", "", "", "", ""};
+    static const char *const wanted[5] = {"kernel", "verdict", "reason", "repro", "last_seen"};
     for (int c = 0; c < columns_n; c++)
-        for (int k = 0; k < 4; k++)
+        for (int k = 0; k < 5; k++)
             if (strcmp(names[c], wanted[k]) == 0 && values[c] != NULL)
                 text[k] = values[c];
+    if (strcmp(text[4], p->since) < 0)
+        return 0;
     printf("  %s %s: %s\n    repro: %s\n", text[0], text[1], text[2], text[3]);
-    return ++*n == FINDINGS_MAX;
+    return ++p->n == FINDINGS_MAX;
 }
 
 static int report(struct hunt *hunt)
@@ -339,15 +376,16 @@ static int report(struct hunt *hunt)
     mla_table_print(stdout, store, MLA_VIEW_SUMMARY, key);
     int64_t faults = n.failed + n.improbable + n.crashed;
     if (faults > 0) {
-        int printed = 0;
+        struct finding_printer printer = {hunt->since, 0};
         printf("findings (the first %d; all of them: mlacheck list findings):\n", FINDINGS_MAX);
-        mla_store_view(store, MLA_VIEW_FINDINGS, NULL, print_finding, &printed);
+        mla_store_view(store, MLA_VIEW_FINDINGS, NULL, print_finding, &printer);
     }
     int64_t judged = n.passed + n.refused + faults;
-    printf("%" PRId64 " executions judged in %g s x %" PRId64 " jobs (%.0f a second and job), "
+    double seconds = mla_call_clock() - hunt->began;
+    printf("%" PRId64 " executions judged in %.0f s x %" PRId64 " jobs (%.0f a second and job), "
            "%" PRId64 " faults, %" PRId64 " unjudged\n",
-           judged, hunt->options.seconds, hunt->options.jobs,
-           (double)judged / hunt->options.seconds / (double)hunt->options.jobs, faults, n.unjudged);
+           judged, seconds, hunt->options.jobs,
+           (double)judged / seconds / (double)hunt->options.jobs, faults, n.unjudged);
     if (hunt->options.json)
         printf("{\"cases\":%" PRId64 ",\"judged\":%" PRId64 ",\"passed\":%" PRId64
                ",\"failed\":%" PRId64 ",\"improbable\":%" PRId64 ",\"unjudged\":%" PRId64
@@ -391,9 +429,10 @@ int mla_verb_fuzz(int argc, char **argv)
         hunt.options.seconds = 60;
     code = find_programs(&hunt);
     code = code != 0 ? code : check(&hunt.options);
+    code = code != 0 ? code : mla_fuzz_seeds(&hunt.options, NULL);
+    code = code != 0 ? code : begin(&hunt, argc, argv);
     code = code != 0 ? code : make_folders(&hunt);
     code = code != 0 ? code : mla_fuzz_seeds(&hunt.options, hunt.folder);
-    code = code != 0 ? code : begin(&hunt, argc, argv);
     if (code != 0)
         return code;
     fflush(stdout);

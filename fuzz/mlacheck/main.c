@@ -19,7 +19,7 @@ static const struct verb {
     {"run", "judge kernels on cases", mla_verb_run},
     {"fuzz", "hunt for faults with libFuzzer", mla_verb_fuzz},
     {"list", "kernels, families, relations, faults, runs, findings", mla_verb_list},
-    {"show", "one run, case, kernel or finding in full", mla_verb_show},
+    {"show", "one run, case or kernel in full", mla_verb_show},
 };
 #define VERBS_N (sizeof(verbs) / sizeof(verbs[0]))
 
@@ -40,6 +40,15 @@ static void usage(FILE *file)
             "77 nothing could be judged, 130 interrupted\n");
 }
 
+/* What could not be printed must not look like success. */
+static int end_output(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    fprintf(stderr, "mlacheck: standard output could not be written\n");
+    return code == MLA_EXIT_FAULT ? code : MLA_EXIT_ENVIRONMENT;
+}
+
 int main(int argc, char **argv)
 {
     char versions[256];
@@ -54,7 +63,7 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
         usage(stdout);
-        return MLA_EXIT_PASSED;
+        return end_output(MLA_EXIT_PASSED);
     }
     if (strcmp(argv[1], "--version") == 0) {
         struct mla_store_build build = mla_build_describe();
@@ -64,9 +73,11 @@ int main(int argc, char **argv)
     }
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    (void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is an output error, not the kernel's death */
     for (size_t i = 0; i < VERBS_N; i++)
         if (strcmp(argv[1], verbs[i].name) == 0)
-            return verbs[i].run(argc - 1, argv + 1);
+            return end_output(verbs[i].run(argc - 1, argv + 1));
     fprintf(stderr, "mlacheck: verb '%s' is not known\n", argv[1]);
     usage(stderr);
     return MLA_EXIT_USAGE;

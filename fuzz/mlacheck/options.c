@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct option longs[] = {
     {"kernel", required_argument, NULL, 'k'}, {"set", required_argument, NULL, 's'},
@@ -85,10 +86,10 @@ static const char *take(struct mla_options *o, int letter, const char *text)
     case 'i':
         return append(o->ids, &o->ids_n, text) ? NULL : "given at most 64 times";
     case 'n':
-        return integer(text, 1, &o->random) ? NULL : "an integer >= 1";
+        return integer(text, 1, &o->random) ? NULL : "an integer in 1 .. 2^63-1";
     case 'S':
         if (!integer(text, 0, &seed))
-            return "an integer >= 0";
+            return "an integer in 0 .. 2^63-1";
         o->seed = (uint64_t)seed;
         return NULL;
     case 'o':
@@ -98,9 +99,9 @@ static const char *take(struct mla_options *o, int letter, const char *text)
         o->db = text;
         return text[0] != '\0' ? NULL : "a path";
     case 't':
-        return seconds(text, &o->seconds) ? NULL : "a number of seconds > 0";
+        return seconds(text, &o->seconds) ? NULL : "a number of seconds in (0, 1e7]";
     case 'l':
-        return seconds(text, &o->limit) ? NULL : "a number of seconds > 0";
+        return seconds(text, &o->limit) ? NULL : "a number of seconds in (0, 1e7]";
     case 'j':
         return integer(text, 1, &o->jobs) && o->jobs <= 256 ? NULL : "an integer in 1 .. 256";
     default:
@@ -126,7 +127,8 @@ int mla_options_parse(struct mla_options *options, const char *verb, const char 
     while ((letter = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
         if (letter == '?' || letter == ':')
             return mla_options_fail(MLA_EXIT_USAGE, verb, "flag '%s' %s (mlacheck %s --help)",
-                                    argv[optind - 1],
+                                    optopt != 0 && letter == '?' ? (char[]){'-', (char)optopt, 0}
+                                                                 : argv[optind - 1],
                                     letter == ':' ? "needs a value" : "is not known", verb);
         if (strchr(allowed, letter) == NULL)
             return mla_options_fail(MLA_EXIT_USAGE, verb, "flag --%s does not belong to this verb",
@@ -142,6 +144,14 @@ int mla_options_parse(struct mla_options *options, const char *verb, const char 
         options->words[options->words_n++] = argv[optind];
     }
     return 0;
+}
+
+struct mla_store *mla_options_read_store(const struct mla_options *options, const char *verb)
+{
+    if (access(options->db, F_OK) == 0)
+        return mla_options_store(options, verb);
+    mla_options_fail(MLA_EXIT_ENVIRONMENT, verb, "--db: '%s': %s", options->db, strerror(errno));
+    return NULL;
 }
 
 struct mla_store *mla_options_store(const struct mla_options *options, const char *verb)

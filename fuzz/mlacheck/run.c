@@ -5,7 +5,6 @@
  * All input is read and checked before the first case runs, so a mistake in the last line of the
  * last file costs nothing.
  */
-#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,18 +60,10 @@ static bool wanted(const struct mla_options *o, const struct mla_case *test)
 static int read_sets(struct run *run)
 {
     char error[MLA_CASE_ERROR_MAX];
-    for (int i = 0; i < run->options.sets_n; i++) {
-        glob_t files;
-        if (glob(run->options.sets[i], 0, NULL, &files) != 0)
-            return mla_options_fail(MLA_EXIT_USAGE, "run", "--set '%s': no such file",
-                                    run->options.sets[i]);
-        int32_t status = MLA_OK;
-        for (size_t f = 0; f < files.gl_pathc && status == MLA_OK; f++)
-            status = mla_corpus_read(&run->corpus, files.gl_pathv[f], error, sizeof error);
-        globfree(&files);
-        if (status != MLA_OK)
+    for (int i = 0; i < run->options.sets_n; i++)
+        if (mla_corpus_read_matching(&run->corpus, run->options.sets[i], error, sizeof error) !=
+            MLA_OK)
             return mla_options_fail(MLA_EXIT_USAGE, "run", "--set: %s", error);
-    }
     return 0;
 }
 
@@ -93,6 +84,12 @@ static int read_lines(struct run *run)
     int code = 0;
     for (int i = 0; i < run->options.cases_n && code == 0; i++)
         code = add_line(run, "--case", run->options.cases[i]);
+    return code;
+}
+
+static int read_ids(struct run *run)
+{
+    int code = 0;
     for (int i = 0; i < run->options.ids_n && code == 0; i++) {
         char *line;
         if (mla_store_find_line(run->store, run->options.ids[i], &line) != MLA_STORE_OK)
@@ -185,6 +182,7 @@ static int judge_kernel(struct run *run, struct mla_subject *subject, const stru
                                           run->options.relations && !test->slow ? UINT32_MAX : 0};
     mla_case_format(test, line);
     mla_record_case(test, line, &row);
+    fflush(NULL); /* the child must not print it again, nor die of it */
     mla_store_inflight_begin(run->store, &row, choice->spec,
                              mla_record_repro(choice->spec, line, repro));
     mla_subject_judge(subject, choice->kernel, &judge, &verdict);
@@ -314,10 +312,11 @@ int mla_verb_run(int argc, char **argv)
     run.oracle_threads = processors < 1 ? 1 : (int)processors;
     /* Two sets of tensors (relations) and the kernel's own memory must fit. */
     run.bytes_max = (int64_t)pages * sysconf(_SC_PAGESIZE) / 3;
-    run.store = mla_options_store(&run.options, "run");
-    if (run.store == NULL)
-        return MLA_EXIT_ENVIRONMENT;
     code = read_input(&run);
+    if (code == 0) {
+        run.store = mla_options_store(&run.options, "run");
+        code = run.store == NULL ? MLA_EXIT_ENVIRONMENT : read_ids(&run);
+    }
     code = code != 0 ? code : begin(&run, argc, argv);
     code = code != 0 ? code : judge_cases(&run);
     code = code != 0 ? code : finish(&run);

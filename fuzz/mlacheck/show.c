@@ -36,8 +36,20 @@ static int print_view(const struct mla_options *o, struct mla_store *store,
 static int show_run(const struct mla_options *o, struct mla_store *store)
 {
     const char *key = o->words_n > 1 ? o->words[1] : NULL;
-    int code = o->json ? 0 : print_view(o, store, MLA_VIEW_RUN, key, MLA_EXIT_USAGE);
-    return code != 0 ? code : print_view(o, store, MLA_VIEW_SUMMARY, key, MLA_EXIT_USAGE);
+    char *run = NULL, *summary = NULL;
+    if (!o->json) {
+        int code = print_view(o, store, MLA_VIEW_RUN, key, MLA_EXIT_USAGE);
+        return code != 0 ? code : print_view(o, store, MLA_VIEW_SUMMARY, key, MLA_EXIT_USAGE);
+    }
+    int code = 0;
+    if (mla_store_view_json(store, MLA_VIEW_RUN, key, &run) == MLA_STORE_OK &&
+        mla_store_view_json(store, MLA_VIEW_SUMMARY, key, &summary) == MLA_STORE_OK)
+        printf("{\"run\":%s,\"summary\":%s}\n", run, summary);
+    else
+        code = mla_options_fail(MLA_EXIT_USAGE, "show", "%s", mla_store_message(store));
+    free(run);
+    free(summary);
+    return code;
 }
 
 static int show_case(const struct mla_options *o, struct mla_store *store)
@@ -53,13 +65,34 @@ static int show_case(const struct mla_options *o, struct mla_store *store)
     return print_view(o, store, MLA_VIEW_CASE, o->words[1], MLA_EXIT_USAGE);
 }
 
-static void print_depth(const char *name, const struct mla_depth *d)
+/* A list of name and value, as lines for people or as the members of a JSON object. */
+struct printer {
+    bool json;
+    int n; /* members so far */
+};
+
+static void member(struct printer *p, const char *name)
 {
-    printf("  %-18s %g + %g*width + %g*keys + %g*blocks of %" PRId32 "\n", name, d->constant,
-           d->per_width, d->per_key, d->per_block, d->block_keys);
+    if (p->json)
+        printf("%s\"%s\":", p->n == 0 ? "" : ",", name);
+    else
+        printf("  %-18s ", name);
+    p->n++;
 }
 
-static void print_model(const char *op, const struct mla_model *m)
+static void print_depth(struct printer *p, const char *name, const struct mla_depth *d)
+{
+    member(p, name);
+    if (p->json)
+        printf("{\"constant\":%.17g,\"per_width\":%.17g,\"per_key\":%.17g,\"per_block\":%.17g,"
+               "\"block_keys\":%" PRId32 "}",
+               d->constant, d->per_width, d->per_key, d->per_block, d->block_keys);
+    else
+        printf("%g + %g*width + %g*keys + %g*blocks of %" PRId32 "\n", d->constant, d->per_width,
+               d->per_key, d->per_block, d->block_keys);
+}
+
+static void print_model(bool json, const char *op, const struct mla_model *m)
 {
     const struct {
         const char *name;
@@ -84,25 +117,45 @@ static void print_model(const char *op, const struct mla_model *m)
                    {"out_round", m->out_round},
                    {"stats_max", m->stats_max},
                    {"weights_ignore_v", m->weights_ignore_v}};
-    printf("%s model\n", op);
-    print_depth("score_depth", &m->score_depth);
-    print_depth("rescales", &m->rescales);
-    print_depth("acc_depth", &m->acc_depth);
-    print_depth("acc_extra", &m->acc_extra);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        printf("  %-18s %a\n", numbers[i].name, numbers[i].value);
+    struct printer p = {.json = json};
+    printf(json ? ",\"%s_model\":{" : "%s model\n", op);
+    print_depth(&p, "score_depth", &m->score_depth);
+    print_depth(&p, "rescales", &m->rescales);
+    print_depth(&p, "acc_depth", &m->acc_depth);
+    print_depth(&p, "acc_extra", &m->acc_extra);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        member(&p, numbers[i].name);
+        printf(json ? "%.17g" : "%a\n", numbers[i].value);
+    }
+    if (json)
+        printf("}");
 }
 
-static void print_promises(uint64_t promises)
+static void print_promises(bool json, uint64_t promises)
 {
     static const char *const names[] = {"REFUSES",    "INDEX_CHECKED",  "PAD_ZERO",
                                         "STATS",      "NO_FUTURE_LEAK", "SCRATCH_UNTOUCHED",
                                         "BIT_REPEAT", "BIT_THREADS",    "BIT_LAYOUT"};
-    printf("promises");
+    int n = 0;
+    printf(json ? "\"promises\":[" : "promises");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if ((promises >> i & 1) != 0)
-            printf(" %s", names[i]);
-    printf("\n");
+            printf(json ? "%s\"%s\"" : "%s%s", json && n++ == 0 ? "" : json ? "," : " ", names[i]);
+    printf(json ? "]" : "\n");
+}
+
+/* JSON gives the name: [a-z0-9-]+, nothing to escape. */
+static void print_kernel(bool json, const struct mla_kernel_choice *choice)
+{
+    const struct mla_kernel *kernel = choice->kernel;
+    printf(json ? "{\"kernel\":\"%s\"," : "kernel %s\n", json ? kernel->name : choice->spec);
+    print_promises(json, kernel->promises);
+    if (kernel->ring != NULL)
+        print_model(json, "ring", &kernel->ring_model);
+    if (kernel->sparse != NULL)
+        print_model(json, "sparse", &kernel->sparse_model);
+    if (json)
+        printf("}");
 }
 
 static int show_kernel(const struct mla_options *o)
@@ -111,19 +164,13 @@ static int show_kernel(const struct mla_options *o)
     char error[1024];
     if (o->words_n < 2)
         return mla_options_fail(MLA_EXIT_USAGE, "show", "kernel needs a name");
-    if (o->json)
-        return mla_options_fail(MLA_EXIT_USAGE, "show", "--json: not offered for kernel");
     if (mla_kernels_add(&kernels, o->words[1], error, sizeof error) != MLA_OK)
         return mla_options_fail(MLA_EXIT_USAGE, "show", "%s", error);
     for (size_t i = 0; i < kernels.n; i++) {
-        const struct mla_kernel *kernel = kernels.list[i].kernel;
-        printf("kernel %s\n", kernels.list[i].spec);
-        print_promises(kernel->promises);
-        if (kernel->ring != NULL)
-            print_model("ring", &kernel->ring_model);
-        if (kernel->sparse != NULL)
-            print_model("sparse", &kernel->sparse_model);
+        printf("%s", !o->json ? "" : i == 0 ? "[" : ",");
+        print_kernel(o->json, &kernels.list[i]);
     }
+    printf("%s", o->json ? "]\n" : "");
     return 0;
 }
 
@@ -143,7 +190,7 @@ int mla_verb_show(int argc, char **argv)
     if (!is_run && strcmp(o.words[0], "case") != 0)
         return mla_options_fail(MLA_EXIT_USAGE, "show", "'%s': must be run, case or kernel",
                                 o.words[0]);
-    struct mla_store *store = mla_options_store(&o, "show");
+    struct mla_store *store = mla_options_read_store(&o, "show");
     if (store == NULL)
         return MLA_EXIT_ENVIRONMENT;
     code = is_run ? show_run(&o, store) : show_case(&o, store);

@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fenv.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,8 +84,8 @@ static void examine_file(const char *path, char **full, struct outcome *outcome)
 }
 
 /* Load, look up, ask, check. Never unloads, not even what it refuses. */
-static void load_and_check(const char *full, const struct mla_kernel *const **kernels,
-                           size_t *kernels_n, struct outcome *outcome)
+static void load_as_found(const char *full, const struct mla_kernel *const **kernels,
+                          size_t *kernels_n, struct outcome *outcome)
 {
     dlerror();
     void *handle = dlopen(full, RTLD_NOW | RTLD_LOCAL);
@@ -108,6 +109,16 @@ static void load_and_check(const char *full, const struct mla_kernel *const **ke
         *kernels = found;
         *kernels_n = n;
     }
+}
+
+/* Constructors may change the floating-point mode (-ffast-math links one that does): undo it. */
+static void load_and_check(const char *full, const struct mla_kernel *const **kernels,
+                           size_t *kernels_n, struct outcome *outcome)
+{
+    fenv_t environment;
+    fegetenv(&environment);
+    load_as_found(full, kernels, kernels_n, outcome);
+    fesetenv(&environment);
 }
 
 /* The child: no core file, no inherited crash handler (it would hide the signal), and a last resort
