@@ -148,9 +148,11 @@ static void draw_ring(struct mla_case *test, struct mla_rng *rng)
     draw_mode(r, rng);
     r->gathered_rows = r->ring_size * r->kv_rows + PICK(rng, 0, 0, 1, 32, 45);
     test->has_future = mla_rng_chance(rng, 1, 12);
-    /* Not from the very beginning: the rows before it are the ones to be judged. */
-    int64_t all = r->ring_size * r->kv_rows;
-    test->future = test->has_future ? all / 4 + mla_rng_below(rng, all - all / 4) : 0;
+    /* Between the queries: the rows before it are the ones to be judged. */
+    int64_t first = r->has_prior             ? r->kv_actual_isl
+                    : r->q_rows < r->kv_rows ? r->logical_n - r->ring_size * r->q_rows
+                                             : 0;
+    test->future = test->has_future ? first + 1 + mla_rng_below(rng, r->ring_size * r->q_rows) : 0;
 }
 
 /* ---- sparse ---- */

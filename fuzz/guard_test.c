@@ -51,6 +51,19 @@ static void test_places(void **state)
     mla_guard_free(&guard);
 }
 
+/* Is a change of that one byte noticed, with its offset? */
+static void expect_noticed(struct mla_guard *guard, int64_t at)
+{
+    int64_t offset = 0;
+    unsigned char old = guard->data[at];
+    guard->data[at] = 0;
+    assert_false(mla_guard_intact(guard, &offset));
+    assert_int_equal(offset, at);
+    guard->data[at] = old;
+    assert_true(mla_guard_intact(guard, &offset));
+}
+
+/* On either side alone, the nearest and the farthest byte; beyond them is the page. */
 static void test_damage_is_noticed(void **state)
 {
     struct mla_guard guard;
@@ -59,14 +72,38 @@ static void test_damage_is_noticed(void **state)
     assert_true(mla_guard_make(&guard, 100, 4, MLA_GUARD_ODD));
     memset(guard.data, 0, guard.bytes);
     assert_true(mla_guard_intact(&guard, &offset));
+    expect_noticed(&guard, 100);
+    expect_noticed(&guard, 103);
+    assert_true(traps(&guard, 104));
+    expect_noticed(&guard, -1);
+    expect_noticed(&guard, -(4096 - 104));
+    assert_true(traps(&guard, -(4096 - 104) - 1));
+    mla_guard_free(&guard);
+    assert_true(mla_guard_make(&guard, 100, 2, MLA_GUARD_END));
+    expect_noticed(&guard, -1);
+    expect_noticed(&guard, -(4096 - 100));
+    assert_true(traps(&guard, -(4096 - 100) - 1));
+    mla_guard_free(&guard);
+    assert_true(mla_guard_make(&guard, 100, 2, MLA_GUARD_START));
+    expect_noticed(&guard, 100);
+    expect_noticed(&guard, 4095);
+    assert_true(traps(&guard, 4096));
+    mla_guard_free(&guard);
+    assert_null(guard.map);
+}
+
+/* Of damage on both sides the one before is told. */
+static void test_damage_on_both_sides(void **state)
+{
+    struct mla_guard guard;
+    int64_t offset = 0;
+    (void)state;
+    assert_true(mla_guard_make(&guard, 100, 4, MLA_GUARD_ODD));
     guard.data[100] = 0;
-    assert_false(mla_guard_intact(&guard, &offset));
-    assert_int_equal(offset, 100);
     guard.data[-3] = 0;
     assert_false(mla_guard_intact(&guard, &offset));
     assert_int_equal(offset, -3);
     mla_guard_free(&guard);
-    assert_null(guard.map);
 }
 
 static void test_too_large(void **state)
@@ -82,6 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_damage_is_noticed),
+        cmocka_unit_test(test_damage_on_both_sides),
         cmocka_unit_test(test_too_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

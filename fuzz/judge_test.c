@@ -4,7 +4,8 @@
  *
  * Each spoiler takes the honest control's output and spoils it the way a harness is known to
  * overlook: a NaN, an Inf, one last place, a row off by one, an element never written, scratch
- * scribbled on, a refusal with the wrong words. None may pass; the control itself must.
+ * scribbled on, a refusal with the wrong words. None may pass; the control itself must. For each
+ * relation there are kernels that depend on just one of the things it varies: only it can tell.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -12,13 +13,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "fuzz/judge.h"
+#include "fuzz/judge_internal.h"
 #include "fuzz/kernels.h"
 #include "fuzz/number.h"
+#include "fuzz/relations.h"
 
 enum spoil {
     SPOIL_NOTHING,
@@ -33,11 +36,27 @@ enum spoil {
     SPOIL_STATS_NAN,
     SPOIL_STATS_SUM,
     SPOIL_STATS_MAX,
-    SPOIL_SECOND_CALL,
-    SPOIL_READS_HIDDEN
+    SPOIL_NEGATIVE_ZERO,
+    SPOIL_BEFORE,
+    SPOIL_DEPENDS /* on what `depends` says */
+};
+
+/* What a result must not depend on: one number of a call each. */
+enum property {
+    ON_CALL,
+    ON_LINKS,
+    ON_THREADS,
+    ON_CORES,
+    ON_TILED,
+    ON_OLD_SCRATCH,
+    ON_OLD_OUT,
+    ON_HIDDEN,
+    PROPERTIES_N
 };
 
 static enum spoil spoil;
+static enum property depends;
+static int64_t first_seen;
 static int calls;
 static const struct mla_kernel *honest;
 
@@ -47,8 +66,17 @@ struct result {
     int64_t out_n, columns;
     float *max, *sum;
     uint16_t *scratch;
-    uint16_t hidden; /* an element that nothing may depend on */
+    int64_t properties[PROPERTIES_N];
 };
+
+/* One last place more in every call in which the property is not what it was in the first. */
+static void depend(const struct result *r)
+{
+    if (calls == 1)
+        first_seen = r->properties[depends];
+    if (r->properties[depends] != first_seen)
+        r->out[1] ^= 1;
+}
 
 static void spoil_stats(const struct result *r)
 {
@@ -89,12 +117,14 @@ static void spoil_result(const struct result *r, const uint16_t *before)
         if (r->scratch != NULL)
             r->scratch[0] ^= 1;
         break;
-    case SPOIL_SECOND_CALL:
-        if (calls > 1)
-            r->out[1] ^= 1;
+    case SPOIL_NEGATIVE_ZERO: /* in the last row, a pad row */
+        r->out[r->out_n - 1] = 0x8000;
         break;
-    case SPOIL_READS_HIDDEN:
-        r->out[1] ^= (uint16_t)(r->hidden == MLA_BF16_NAN);
+    case SPOIL_BEFORE:
+        *(volatile uint16_t *)(r->out - 1) = 0;
+        break;
+    case SPOIL_DEPENDS:
+        depend(r);
         break;
     default:
         spoil_stats(r);
@@ -112,7 +142,8 @@ static int32_t ring(const struct mla_ring_args *a, char *message, size_t message
                        .sum = a->stats == NULL ? NULL : a->stats[0] + a->q_rows,
                        .scratch =
                            a->gathered[0] + a->gathered_batch * a->gathered_rows * a->head_dim - 1,
-                       .hidden = a->kv[0][(a->kv_rows - 1) * a->head_dim]};
+                       .properties = {calls, a->num_links, a->threads, 0, 0, a->gathered[0][0],
+                                      a->out[0][0], a->kv[0][(a->kv_rows - 1) * a->head_dim]}};
     uint16_t before = r.out[r.out_n - 1];
     int32_t status = honest->ring(a, message, message_bytes);
     spoil_result(&r, &before);
@@ -127,26 +158,42 @@ static int32_t sparse(const struct mla_sparse_args *a, char *message, size_t mes
                        .columns = a->latent,
                        .max = a->stats,
                        .sum = a->stats == NULL ? NULL : a->stats + 1,
-                       .hidden = a->c_kv[(a->keys - 1) * a->latent]};
+                       .properties = {calls, 0, a->threads, a->cores, a->topk_tiled, 0, a->out[0],
+                                      a->c_kv[(a->keys - 1) * a->latent]}};
     uint16_t before = r.out[r.out_n - 1];
     int32_t status = honest->sparse(a, message, message_bytes);
     spoil_result(&r, &before);
     return spoil == SPOIL_STATUS ? -7 : status;
 }
 
-static struct mla_verdict judge_with(enum mla_op op, enum spoil what, uint32_t relations)
+static struct mla_verdict judge_case(const struct mla_case *test, enum spoil what,
+                                     uint32_t relations, double seconds_limit)
 {
-    struct mla_case test;
-    struct mla_subject *subject;
+    struct mla_subject *subject = NULL;
     struct mla_verdict verdict;
     struct mla_kernel kernel = *honest;
     struct mla_judge_options options = {
-        .seconds_limit = 0, .oracle_threads = 1, .relations = relations};
+        .seconds_limit = seconds_limit, .oracle_threads = 1, .relations = relations};
     char error[MLA_CASE_ERROR_MAX];
     kernel.ring = ring;
     kernel.sparse = sparse;
+    kernel.promises = MLA_PROMISE_ALL;
+    if (mla_case_problem(test, INT64_MAX, error) != NULL ||
+        mla_subject_make(test, &subject, error) != MLA_OK)
+        fail_msg("%s", error);
+    spoil = what;
+    calls = 0;
+    mla_subject_judge(subject, &kernel, &options, &verdict);
+    mla_subject_free(subject);
+    return verdict;
+}
+
+static struct mla_verdict judge_with(enum mla_op op, enum spoil what, uint32_t relations)
+{
+    struct mla_case test;
     mla_case_init(&test, op);
     test.stats = 1;
+    test.rows = what == SPOIL_DEPENDS ? 2 : 0; /* the relations look at all elements anyway */
     test.ring.logical_n = 20;
     test.ring.gathered_rows = 40;
     test.sparse.keys = 200;
@@ -154,13 +201,7 @@ static struct mla_verdict judge_with(enum mla_op op, enum spoil what, uint32_t r
     test.indices = MLA_INDICES_ONE_ROW;
     if (op == MLA_OP_SPARSE && what == SPOIL_ROW_SHIFT)
         test.indices = MLA_INDICES_DISTINCT;
-    if (mla_subject_make(&test, &subject, error) != MLA_OK)
-        fail_msg("%s", error);
-    spoil = what;
-    calls = 0;
-    mla_subject_judge(subject, &kernel, &options, &verdict);
-    mla_subject_free(subject);
-    return verdict;
+    return judge_case(&test, what, relations, 0);
 }
 
 static void expect(enum spoil what, uint32_t relations, const char *word)
@@ -219,13 +260,300 @@ static void test_stats(void **state)
     expect(SPOIL_STATS_MAX, 0, "stats");
 }
 
+/* Where the bit of a relation stands, by its name. */
+static uint32_t relation_bit(const char *name)
+{
+    size_t n;
+    const struct mla_relation *relations = mla_relations(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(relations[i].name, name) == 0)
+            return 1u << i;
+    fail_msg("no relation %s", name);
+    return 0;
+}
+
+/* Seen by the relation of that name, and by none of the others. */
+static void expect_relation(enum mla_op op, enum property property, const char *name)
+{
+    char words[64];
+    uint32_t bit = relation_bit(name);
+    depends = property;
+    snprintf(words, sizeof words, "relation %s:", name);
+    struct mla_verdict verdict = judge_with(op, SPOIL_DEPENDS, bit);
+    if (verdict.kind != MLA_VERDICT_FAIL_CERTAIN || strstr(verdict.reason, words) == NULL ||
+        strcmp(verdict.relation, name) != 0)
+        fail_msg("op %d property %d, %s: %s %s", (int)op, (int)property, name,
+                 mla_verdict_name(verdict.kind), verdict.reason);
+    verdict = judge_with(op, SPOIL_DEPENDS, property == ON_CALL ? 0 : ~bit);
+    if (verdict.kind != MLA_VERDICT_PASS)
+        fail_msg("op %d property %d, not %s: %s %s", (int)op, (int)property, name,
+                 mla_verdict_name(verdict.kind), verdict.reason);
+}
+
 static void test_relations(void **state)
 {
+    size_t n;
+    const struct mla_relation *relations = mla_relations(&n);
     (void)state;
-    for (uint32_t i = 0; i < 3; i++) /* repeat, threads, dirt: in both operations */
-        expect(SPOIL_SECOND_CALL, 1u << i, "relation");
-    expect(SPOIL_SECOND_CALL, UINT32_MAX, "relation");
-    expect(SPOIL_READS_HIDDEN, UINT32_MAX, "");
+    for (size_t i = 0; i < n; i++) {
+        expect_relation(MLA_OP_SPARSE, ON_CALL, relations[i].name);
+        if (strcmp(relations[i].name, "layout") != 0) /* the ring has no index list */
+            expect_relation(MLA_OP_RING, ON_CALL, relations[i].name);
+    }
+    expect_relation(MLA_OP_RING, ON_LINKS, "threads");
+    expect_relation(MLA_OP_RING, ON_THREADS, "threads");
+    expect_relation(MLA_OP_SPARSE, ON_THREADS, "threads");
+    expect_relation(MLA_OP_SPARSE, ON_CORES, "threads");
+    expect_relation(MLA_OP_SPARSE, ON_TILED, "layout");
+    expect_relation(MLA_OP_RING, ON_OLD_SCRATCH, "dirt");
+    expect_relation(MLA_OP_RING, ON_OLD_OUT, "dirt");
+    expect_relation(MLA_OP_SPARSE, ON_OLD_OUT, "dirt");
+    expect_relation(MLA_OP_RING, ON_HIDDEN, "hidden");
+    expect_relation(MLA_OP_SPARSE, ON_HIDDEN, "hidden");
+}
+
+/* Two ranks, tokens 32 .. 127: rank 1 has 64, rank 0 has 32 and then 32 pad rows. */
+static struct mla_case padded_case(void)
+{
+    struct mla_case test;
+    mla_case_init(&test, MLA_OP_RING);
+    test.ring.ring_size = 2;
+    test.ring.q_rows = 64;
+    test.ring.kv_rows = 128;
+    test.ring.gathered_rows = 256;
+    test.ring.has_prior = 1;
+    test.ring.kv_actual_isl = 32;
+    test.ring.logical_n = 128;
+    test.stats = 1;
+    return test;
+}
+
+static void test_pad_rows_hold_positive_zero(void **state)
+{
+    struct mla_case test = padded_case();
+    (void)state;
+    struct mla_verdict verdict = judge_case(&test, SPOIL_NOTHING, UINT32_MAX, 0);
+    if (verdict.kind != MLA_VERDICT_PASS)
+        fail_msg("%s: %s", mla_verdict_name(verdict.kind), verdict.reason);
+    assert_int_equal(verdict.rows_n, 128);
+    verdict = judge_case(&test, SPOIL_NEGATIVE_ZERO, 0, 0);
+    assert_int_equal(verdict.kind, MLA_VERDICT_FAIL_CERTAIN);
+    assert_non_null(strstr(verdict.reason, "+0"));
+    assert_non_null(strstr(verdict.element, "out[d=0,b=0,h=0,r=63,"));
+}
+
+static void test_both_column_orders(void **state)
+{
+    struct mla_case test;
+    (void)state;
+    mla_case_init(&test, MLA_OP_SPARSE);
+    for (int order = 0; order < 2; order++) {
+        test.sparse.out_order = order;
+        struct mla_verdict verdict = judge_case(&test, SPOIL_NOTHING, 0, 0);
+        if (verdict.kind != MLA_VERDICT_PASS)
+            fail_msg("order %d: %s %s", order, mla_verdict_name(verdict.kind), verdict.reason);
+    }
+}
+
+/* No row left to judge is no pass. */
+static void test_nothing_judged_is_no_pass(void **state)
+{
+    struct mla_case test;
+    (void)state;
+    for (int inf = 0; inf < 2; inf++) {
+        mla_case_init(&test, MLA_OP_RING);
+        test.put_n = 1; /* key 0, which every row sees */
+        test.put[0] = (struct mla_override){"kv", 0, 0, inf ? MLA_BF16_INF : MLA_BF16_NAN};
+        struct mla_verdict verdict = judge_case(&test, SPOIL_NOTHING, UINT32_MAX, 0);
+        assert_int_equal(verdict.kind, MLA_VERDICT_UNJUDGED);
+        assert_int_equal(verdict.rows_n, 0);
+        assert_int_equal(verdict.nonfinite_n, 32);
+        assert_non_null(strstr(verdict.reason, "none of 32 drawn rows"));
+    }
+}
+
+/* One element before `out`: into the page without access, or into the slack of its own page. */
+static void test_write_before_a_tensor(void **state)
+{
+    struct mla_case test;
+    int trapped = 0, noticed = 0;
+    (void)state;
+    mla_case_init(&test, MLA_OP_RING);
+    for (test.seed = 0; test.seed < 12; test.seed++) {
+        struct mla_verdict verdict = judge_case(&test, SPOIL_BEFORE, 0, 20);
+        trapped += verdict.kind == MLA_VERDICT_CRASH;
+        noticed += verdict.kind == MLA_VERDICT_FAIL_CERTAIN &&
+                   strstr(verdict.reason, "out[0]: byte -2 outside its 2048 bytes") != NULL;
+    }
+    assert_int_equal(trapped + noticed, 12);
+    assert_true(trapped > 0 && noticed > 0);
+}
+
+/* ---- scratch ---- */
+
+/* May gathered[0] hold, at (batch, row), row kv_row of kv[source], all others untouched? */
+static bool may_hold(struct mla_tensors *t, int64_t batch, int64_t row, int64_t source,
+                     int64_t kv_row)
+{
+    const struct mla_ring_args *a = &t->ring;
+    struct mla_verdict verdict = {.kind = MLA_VERDICT_PASS};
+    mla_tensors_reset(t);
+    memcpy(t->gathered[0] + (batch * a->gathered_rows + row) * a->head_dim,
+           t->kv[source] + kv_row * a->head_dim, (size_t)a->head_dim * sizeof(uint16_t));
+    bool ok = mla_judge_scratch(t, &verdict);
+    assert_true(ok == (verdict.kind == MLA_VERDICT_PASS));
+    return ok;
+}
+
+static struct mla_tensors *make_tensors(const struct mla_case *test)
+{
+    struct mla_tensors *t = NULL;
+    char error[MLA_CASE_ERROR_MAX];
+    if (mla_case_problem(test, INT64_MAX, error) != NULL ||
+        mla_tensors_make(test, 0, &t, error) != MLA_OK)
+        fail_msg("%s", error);
+    return t;
+}
+
+/* Two slots of 32 rows in each of two ranks; the call is about slot 1. */
+static void test_scratch_with_a_slot(void **state)
+{
+    struct mla_case test;
+    (void)state;
+    mla_case_init(&test, MLA_OP_RING);
+    test.ring.ring_size = 2;
+    test.ring.kv_batch = 2;
+    test.ring.gathered_batch = 2; /* the slot has its own batch */
+    test.ring.gathered_rows = 96;
+    test.ring.logical_n = 64;
+    test.ring.has_slot = 1;
+    test.ring.kv_cache_batch_idx = 1;
+    struct mla_tensors *t = make_tensors(&test);
+    assert_true(may_hold(t, 1, 5, 0, 32 + 5));
+    assert_true(may_hold(t, 1, 32 + 31, 1, 32 + 31));
+    assert_false(may_hold(t, 1, 5, 0, 32 + 6)); /* another row */
+    assert_false(may_hold(t, 1, 5, 1, 32 + 5)); /* another rank's */
+    assert_false(may_hold(t, 1, 5, 0, 5));      /* another slot's */
+    assert_false(may_hold(t, 0, 5, 0, 32 + 5)); /* another batch of gathered */
+    assert_false(may_hold(t, 0, 5, 0, 5));      /* and slot */
+    assert_false(may_hold(t, 1, 64, 0, 32));    /* behind the last rank's */
+    assert_false(may_hold(t, 1, 95, 1, 32 + 31));
+    t->gathered[0][96 * 64 + 5 * 64] ^= 1; /* half of a row moved */
+    assert_false(mla_judge_scratch(t, &(struct mla_verdict){.kind = MLA_VERDICT_PASS}));
+    mla_tensors_free(t);
+    test.ring.gathered_batch = 1; /* the slot is at batch 0 */
+    t = make_tensors(&test);
+    assert_true(may_hold(t, 0, 5, 0, 32 + 5));
+    assert_false(may_hold(t, 0, 5, 0, 5));
+    mla_tensors_free(t);
+}
+
+/* Slabs of 2 * 64 positions. 128 keys lie in the first, so 64 of 128 rows of a rank move. */
+static void test_scratch_with_a_prior(void **state)
+{
+    struct mla_case test = padded_case();
+    (void)state;
+    struct mla_tensors *t = make_tensors(&test);
+    assert_true(may_hold(t, 0, 0, 0, 0));
+    assert_true(may_hold(t, 0, 63, 0, 63));
+    assert_true(may_hold(t, 0, 128 + 63, 1, 63));
+    assert_false(may_hold(t, 0, 64, 0, 64));
+    assert_false(may_hold(t, 0, 127, 0, 127));
+    assert_false(may_hold(t, 0, 128 + 64, 1, 64));
+    assert_false(may_hold(t, 0, 64, 1, 0)); /* shards packed without gaps */
+    mla_tensors_free(t);
+    test.ring.has_prior = 0; /* everything moves */
+    test.ring.kv_actual_isl = 0;
+    t = make_tensors(&test);
+    assert_true(may_hold(t, 0, 64, 0, 64));
+    assert_true(may_hold(t, 0, 255, 1, 127));
+    mla_tensors_free(t);
+}
+
+/* ---- which rows are judged ---- */
+
+/* How often each (rank, batch, head, row) of a case is drawn, added up over seeds. */
+static void count_draws(struct mla_case *test, int seeds, int64_t rows_due, int *counts)
+{
+    bool is_ring = test->op == MLA_OP_RING;
+    int64_t ranks = is_ring ? test->ring.ring_size : 1, batch = is_ring ? test->ring.batch : 1;
+    int64_t heads = is_ring ? test->ring.heads : test->sparse.heads;
+    int64_t rows = is_ring ? test->ring.q_rows : test->sparse.queries;
+    for (int seed = 0; seed < seeds; seed++) {
+        int64_t n;
+        test->row_seed = (uint64_t)seed;
+        struct mla_row *list = mla_rows_draw(test, &n);
+        assert_non_null(list);
+        assert_int_equal(n, rows_due);
+        for (int64_t i = 0; i < n; i++) {
+            assert_true(list[i].rank >= 0 && list[i].rank < ranks);
+            assert_true(list[i].batch >= 0 && list[i].batch < batch);
+            assert_true(list[i].head >= 0 && list[i].head < heads);
+            assert_true(list[i].row >= 0 && list[i].row < rows);
+            counts[((list[i].rank * batch + list[i].batch) * heads + list[i].head) * rows +
+                   list[i].row]++;
+        }
+        free(list);
+    }
+}
+
+/* A stored case names its rows by row_seed alone, so one draw is written down: rank, batch and head
+ * come from the stream in this order, whatever the compiler. */
+static void test_a_draw_is_the_same_everywhere(void **state)
+{
+    static const struct mla_row expected[] = {
+        {1, 0, 3, 0}, {1, 1, 2, 0}, {1, 1, 1, 29}, {1, 0, 0, 1}};
+    struct mla_case test;
+    int64_t n;
+    (void)state;
+    mla_case_init(&test, MLA_OP_RING);
+    test.ring.ring_size = 3;
+    test.ring.batch = 2;
+    test.ring.heads = 5;
+    test.rows = 4;
+    test.row_seed = 7;
+    struct mla_row *list = mla_rows_draw(&test, &n);
+    assert_non_null(list);
+    assert_int_equal(n, 4);
+    assert_memory_equal(list, expected, sizeof expected);
+    free(list);
+}
+
+/* Over seeds every row of every head is reached, the ends of a rank far more often. */
+static void test_drawn_rows(void **state)
+{
+    struct mla_case test;
+    (void)state;
+    for (int op = 0; op < MLA_OP_N; op++) {
+        static int counts[3 * 2 * 16 * 32];
+        int64_t groups = op == MLA_OP_RING ? 3 * 2 * 3 : 16, inner = 0, first = 0, last = 0;
+        mla_case_init(&test, (enum mla_op)op);
+        test.ring.ring_size = 3;
+        test.ring.batch = 2;
+        test.ring.heads = 3;
+        test.sparse.queries = 32;
+        test.rows = 8;
+        memset(counts, 0, sizeof counts);
+        count_draws(&test, 2000, 8, counts); /* 16000 draws: an inner row is due 13 times or more */
+        for (int64_t i = 0; i < groups * 32; i++) {
+            if (counts[i] == 0)
+                fail_msg("op %d: row %d of group %d is never drawn", op, (int)(i % 32),
+                         (int)(i / 32));
+            *(i % 32 == 0 ? &first : i % 32 == 31 ? &last : &inner) += counts[i];
+        }
+        /* A quarter each and a 64th, give or take ten standard deviations of 16000 draws. */
+        assert_in_range(first, 4250 - 570, 4250 + 570);
+        assert_in_range(last, 4250 - 570, 4250 + 570);
+        assert_in_range(inner, 7500 - 640, 7500 + 640);
+        for (int more = 0; more < 3; more++) { /* rows = 0, all and more: each exactly once */
+            const int64_t asked[] = {0, groups * 32, groups * 32 + 1};
+            test.rows = asked[more];
+            memset(counts, 0, sizeof counts);
+            count_draws(&test, 1, groups * 32, counts);
+            for (int64_t i = 0; i < groups * 32; i++)
+                assert_int_equal(counts[i], 1);
+        }
+    }
 }
 
 /* ---- refusals ---- */
@@ -300,6 +628,14 @@ int main(void)
         cmocka_unit_test(test_status),
         cmocka_unit_test(test_stats),
         cmocka_unit_test(test_relations),
+        cmocka_unit_test(test_pad_rows_hold_positive_zero),
+        cmocka_unit_test(test_both_column_orders),
+        cmocka_unit_test(test_nothing_judged_is_no_pass),
+        cmocka_unit_test(test_write_before_a_tensor),
+        cmocka_unit_test(test_scratch_with_a_slot),
+        cmocka_unit_test(test_scratch_with_a_prior),
+        cmocka_unit_test(test_a_draw_is_the_same_everywhere),
+        cmocka_unit_test(test_drawn_rows),
         cmocka_unit_test(test_refusals),
     };
     if (mla_kernels_add(&kernels, "fault:plain", error, sizeof error) != MLA_OK) {

@@ -224,12 +224,10 @@ bool mla_judge_values(struct mla_subject *subject, const struct mla_kernel *kern
         ok = judge_row(subject->tensors, subject->rows[i], subject->truths[i], kernel, bounds,
                        &tally, verdict) &&
              ok;
-    int64_t drawn_n = verdict->rows_n, unspecified_n = verdict->unspecified_n;
+    struct mla_verdict drawn = *verdict;
     ok = judge_suspects(subject->tensors, kernel, bounds, &tally, verdict) && ok;
-    if (ok) { /* only drawn rows count for a pass */
-        verdict->rows_n = drawn_n;
-        verdict->unspecified_n = unspecified_n;
-    }
+    if (ok) /* suspects that turn out unspecified say nothing, and are no drawn rows */
+        *verdict = drawn;
     free(bounds);
     if (tally.value2 > 0)
         verdict->rms_relative = sqrt(tally.error2 / tally.value2);

@@ -134,6 +134,49 @@ static void test_poison_in_sparse(void **state)
     mla_tensors_free(t);
 }
 
+/* Tokens 32 .. 127 on two ranks of 64 rows: rank 1 is full, rank 0 has 32 rows and 32 pad rows. */
+static void test_pad_rows_are_poisoned(void **state)
+{
+    struct mla_case test;
+    (void)state;
+    mla_case_init(&test, MLA_OP_RING);
+    test.ring.ring_size = 2;
+    test.ring.heads = 2;
+    test.ring.q_rows = 64;
+    test.ring.kv_rows = 128;
+    test.ring.gathered_rows = 256;
+    test.ring.has_prior = 1;
+    test.ring.kv_actual_isl = 32;
+    test.ring.logical_n = 128;
+    struct mla_tensors *t = make(&test);
+    for (int64_t rank = 0; rank < 2; rank++)
+        for (int64_t i = 0; i < 2 * 64 * 64; i++) {
+            bool pad = rank == 0 && i / 64 % 64 >= 32;
+            assert_int_equal(at16(t, "q", rank, i) == MLA_BF16_NAN, pad);
+        }
+    mla_tensors_free(t);
+}
+
+/* Three rows in a tile of 128: 3 * 128 numbers name a cache row, and stand in front (16 lines of
+   128/16 a row); all others are no index of any cache. */
+static void test_unused_tiled_slots_hold_garbage(void **state)
+{
+    struct mla_case test;
+    (void)state;
+    mla_case_init(&test, MLA_OP_SPARSE);
+    test.sparse.queries = 3;
+    test.sparse.topk_tiled = 1;
+    struct mla_tensors *t = make(&test);
+    struct mla_tensor *topk = mla_tensors_find(t, "topk_indices", 0);
+    assert_int_equal(topk->elements_n, 128 * 128);
+    for (int64_t i = 0; i < topk->elements_n; i++) {
+        int32_t index;
+        memcpy(&index, topk->guard.data + 4 * i, sizeof index);
+        assert_int_equal(index >= 0 && index < 100000000, i < 3 * 128);
+    }
+    mla_tensors_free(t);
+}
+
 static void test_overrides(void **state)
 {
     struct mla_case test;
@@ -219,6 +262,8 @@ int main(void)
         cmocka_unit_test(test_lists_are_in_range),
         cmocka_unit_test(test_poison_in_ring),
         cmocka_unit_test(test_poison_in_sparse),
+        cmocka_unit_test(test_pad_rows_are_poisoned),
+        cmocka_unit_test(test_unused_tiled_slots_hold_garbage),
         cmocka_unit_test(test_overrides),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_fingerprints),

@@ -132,6 +132,11 @@ for i in 1 2 3; do
 done
 check 'database after kill -9' 0 'process died' "$mlacheck" list findings --db "$dir/killed.db"
 
+# the README's example of a failure is what the command says today
+readme=$(dirname "$corpus")/README.md
+check 'the failure in the README' 1 "$(sed -n 's/^    \(FAIL ring.*\)/\1/p' "$readme")" \
+    "$mlacheck" run --db "$db" --kernel fault:keys-past-end --set "$corpus/special.txt"
+
 # the replay programs
 printf '%s' "$line" >"$dir/input"
 check 'replay a file' 0 '1 inputs replayed' "$bin/replay_sparse" "$dir/input"
