@@ -343,6 +343,7 @@ static int add_row(void *context, int columns_n, const char *const *names,
 /* What was found or met again since the hunt began, as a person can use it. */
 struct finding_printer {
     const char *since;
+    const char *kernel; /* its spec begins with this */
     int n;
 };
 
@@ -356,7 +357,7 @@ static int print_finding(void *context, int columns_n, const char *const *names,
         for (int k = 0; k < 5; k++)
             if (strcmp(names[c], wanted[k]) == 0 && values[c] != NULL)
                 text[k] = values[c];
-    if (strcmp(text[4], p->since) < 0)
+    if (strcmp(text[4], p->since) < 0 || strncmp(text[0], p->kernel, strlen(p->kernel)) != 0)
         return 0;
     printf("  %s %s: %s\n    repro: %s\n", text[0], text[1], text[2], text[3]);
     return ++p->n == FINDINGS_MAX;
@@ -376,7 +377,8 @@ static int report(struct hunt *hunt)
     mla_table_print(stdout, store, MLA_VIEW_SUMMARY, key);
     int64_t faults = n.failed + n.improbable + n.crashed;
     if (faults > 0) {
-        struct finding_printer printer = {hunt->since, 0};
+        struct finding_printer printer = {
+            hunt->since, hunt->options.kernels_n > 0 ? hunt->options.kernels[0] : "scalar", 0};
         printf("findings (the first %d; all of them: mlacheck list findings):\n", FINDINGS_MAX);
         mla_store_view(store, MLA_VIEW_FINDINGS, NULL, print_finding, &printer);
     }
