@@ -46,12 +46,13 @@ struct mla_row *mla_rows_draw(const struct mla_case *test, int64_t *rows_n)
     }
     struct mla_rng rng = {mla_stream_key(test->row_seed, MLA_STREAM_ROWS), 0};
     for (int64_t i = 0; i < *rows_n; i++) {
-        int64_t place = mla_rng_below(&rng, 4), any = mla_rng_below(&rng, rows);
-        list[i] = row_of(mla_rng_below(&rng, ranks), mla_rng_below(&rng, batch),
-                         mla_rng_below(&rng, heads),
-                         place == 0   ? 0
-                         : place == 1 ? rows - 1
-                                      : any);
+        /* One draw a statement: C leaves the order of evaluation inside a call open. */
+        int64_t place = mla_rng_below(&rng, 4);
+        int64_t any = mla_rng_below(&rng, rows);
+        int64_t rank = mla_rng_below(&rng, ranks);
+        int64_t entry = mla_rng_below(&rng, batch);
+        int64_t head = mla_rng_below(&rng, heads);
+        list[i] = row_of(rank, entry, head, place == 0 ? 0 : place == 1 ? rows - 1 : any);
     }
     return list;
 }

@@ -31,11 +31,21 @@
  *    and c_j falls by (1-mu)low - absD or more.) So F(t) <= 0 makes t an upper bound of y, and for
  *    every t whatsoever
  *        y <= t + max(0, F(t)) / (least D).
- *    Newton's steps t + F/|F'| from t = o, where F(o) >= 0, stay left of the root of a convex
- *    falling function and close in on it; where we stop decides how sharp the end is, not whether
- *    it holds. F is evaluated upward: a term is five operations, each off by 2^-53 of its parts'
- *    magnitudes w_j t_j (|v_j| + |t|), the sum n more: below (n+16) 2^-52 of their total.
+ *    Newton's steps t + F/|F'| from t = o, where F(o) >= 0 up to its rounding, stay left of the
+ *    root of a convex falling function and close in on it. Nothing rests on that: F falls at a rate
+ *    of at least the least D everywhere, so from any t, also one right of the root, one last step
+ *    F/(least D), taken only if F > 0, ends at or beyond the root. Where we start and stop decides
+ *    how sharp the end is, not whether it holds.
+ *    F is evaluated upward: a term is five operations, each off by 2^-53 of its parts' magnitudes
+ *    w_j t_j (|v_j| + |t|), the sum n more: below (n+9) 2^-52 of their total. The sign of c_j
+ *    chooses between the ends of t_j, which may lie far apart, and rounding may turn it; so the
+ *    upper end is taken unless c_j is below 0 by 2^-50 of its parts, beyond any rounding. Where
+ *    that makes a term too small, it is by at most 4 * 2^-52 of the magnitudes with the upper end,
+ *    which are then the ones counted: together below (n+16) 2^-52.
  *    The lower end is the same with v -> -v.
+ *
+ *    This end is attained, but for the absolute terms: it needs no first-order term, and no 1 - k u
+ *    in a denominator, which the common formula's textbook form would have.
  *
  * Then the normalisation: |result - y| <= div |y| + div_abs, and the model's output rounding,
  * which is monotone, maps the two real ends to the ends of the accepted set.
@@ -150,11 +160,12 @@ static double excess(struct column *c, double t)
 
     for (int64_t j = 0; j < c->keys_n; j++) {
         const double v = c->v[j] * (c->v[j] > 0.0 ? c->grow : c->shrink);
+        const double parts = fabs(v) + fabs(shift) + lift;
         const double gain = v - shift + lift;
-        const double weight = gain > 0.0 ? e->up[j] : e->down[j];
+        const double weight = gain > -0x1p-50 * parts ? e->up[j] : e->down[j];
 
         sum += weight * gain;
-        magnitude += weight * (fabs(v) + fabs(shift) + lift);
+        magnitude += weight * parts;
         weights += weight;
     }
     const double rounding = up(magnitude * ((double)c->keys_n + 16.0) * 0x1p-52);

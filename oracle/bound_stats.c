@@ -11,7 +11,7 @@
  *   scaled      a kept rounding of it: off by g M_a more; that very number is the sum's frame;
  *   mixed       rounded anew at each use: off by g M_a more, and not the frame: so is the LSE.
  * A report that is the shift scaled anew (MLA_STATS_ROUNDED) is off by g M_a + arg_abs in
- * addition, and so is the log-sum-exp. Another reference point may be as low as it likes.
+ * addition, and so is the log-sum-exp: a textbook bound of the sum alone would miss both. Another reference point may be as low as it likes.
  *
  * max + ln(sum) of a report is formed in MPFR with 192 bits: both are binary32, so its error is
  * below 2^-190 (|max| + |ln sum|), and that of the definition's below n 2^-180 (1 + |LSE|); "tiny"

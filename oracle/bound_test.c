@@ -425,6 +425,146 @@ static void exponential_floor(void **state)
     mla_oracle_test_row_free(row);
 }
 
+/*
+ * Accumulators of 8 bits, rounded in one direction (add_u = 2^-7), have the spacing 2^-133 below
+ * 2^-126: each of 1 + 4 roundings of one key loses up to that, where binary32 loses 2^-149. The
+ * value and the relative errors (2^-7 of 2^-133) are far smaller. Scores likewise: 129 times
+ * 2^-133, scaled by 2^110.
+ */
+static void floors_of_a_coarse_format(void **state)
+{
+    struct mla_oracle_test_row *row = row_new(1);
+    struct mla_model model = exact_model;
+    struct mla_bound bounds[HEAD_DIM_V];
+
+    (void)state;
+    set_key(row, 0, 0, 0x1p-133);
+    model.add_u = 0x1p-7;
+    bounds_of(row, &model, bounds);
+    just_above(bounds[0].radius, 5 * 0x1p-133, 1e-6);
+    row->args.scale = 0x1p110f;
+    just_above(stats_of(row, &model).lse_radius, 129 * 0x1p-23, 1e-6);
+    mla_oracle_test_row_free(row);
+}
+
+/* The largest subnormal, 127/128 of 2^-126, flushed on its way in: besides the 4 + 1 roundings. */
+static void flushed_value_is_lost(void **state)
+{
+    struct mla_oracle_test_row *row = row_new(1);
+    struct mla_model model = exact_model;
+    struct mla_bound bounds[HEAD_DIM_V];
+
+    (void)state;
+    row->kv[0] = 0x007f;
+    model.flush = 1;
+    bounds_of(row, &model, bounds);
+    just_above(bounds[0].radius, (5 + 127.0 / 128.0) * 0x1p-126, 1e-6);
+    just_above(bounds[1].radius, 5 * 0x1p-126, 1e-6); /* 0 has nothing to lose */
+    mla_oracle_test_row_free(row);
+}
+
+/* 100 argument roundings in each of 2 rescales and the key's own, scaled by 2^120: 300 f 2^120
+ * besides the score's 129. */
+static void underflow_of_arguments(void **state)
+{
+    struct mla_oracle_test_row *row = row_new(1);
+    struct mla_model model = exact_model;
+
+    (void)state;
+    row->args.scale = 0x1p120f;
+    model.arg_roundings = 100;
+    model.rescales.constant = 2;
+    just_above(stats_of(row, &model).lse_radius, (129 + 300) * 0x1p-29, 1e-6);
+    mla_oracle_test_row_free(row);
+}
+
+/*
+ * A scale of 2^-130, times log2(e) say, keeps 20 bits: 2^-19 of the argument's 2^-5 may be wrong.
+ * Of 2^-149 nothing is left, and the row is out of range, as it is below 2^-126 if flushed.
+ */
+static void subnormal_scale(void **state)
+{
+    struct mla_oracle_test_row *row = row_new(2);
+    struct mla_model model = exact_model;
+    struct mla_bound bounds[HEAD_DIM_V];
+    const double w1 = 1 / (1 + exp(0x1p-5));
+    struct mla_truth *truth;
+
+    (void)state;
+    row->q[40] = bf16(1.0);
+    set_key(row, 0, 40, 0x1p126);
+    set_key(row, 1, 40, 0x1p125);
+    row->args.scale = 0x1p-130f;
+    just_above(stats_of(row, &model).lse_radius, w1 * 0x1p-24, 1e-4);
+    row->args.scale = 0x1p-125f; /* gap 1: a normal scale is exact */
+    just_above(1.0 + stats_of(row, &model).lse_radius, 1.0, 1e-12);
+    row->args.scale = 0x1p-149f;
+    truth = truth_of(row);
+    assert_int_equal(mla_bound_row(truth, &model, bounds), MLA_BOUND_RANGE);
+    mla_truth_free(truth);
+    model.flush = 1;
+    row->args.scale = 0x1p-127f;
+    truth = truth_of(row);
+    assert_int_equal(mla_bound_row(truth, &model, bounds), MLA_BOUND_RANGE);
+    model.add_u = 0.5; /* too large an error by itself: that is said first */
+    model.arg_roundings = 2;
+    assert_int_equal(mla_bound_row(truth, &model, bounds), MLA_BOUND_MODEL);
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+}
+
+/* The state of two scores +-(2^127 - 2^111) under a model. */
+static int32_t state_of_far_scores(float scale, const struct mla_model *model)
+{
+    struct mla_oracle_test_row *row = row_new(2);
+    struct mla_bound bounds[HEAD_DIM_V];
+
+    row->args.scale = scale;
+    row->q[40] = bf16(0x1p64);
+    row->q[41] = bf16(0x1p60);
+    for (int sign = 0; sign < 2; sign++) {
+        set_key(row, sign, 40, (1 - 2 * sign) * 255 * 0x1p55);
+        set_key(row, sign, 41, (1 - 2 * sign) * 255 * 0x1p51);
+    }
+    set_key(row, 1, 0, 1.0);
+    struct mla_truth *truth = truth_of(row);
+    assert_int_equal(mla_truth_info(truth).state, MLA_ROW_OK);
+    int32_t state = mla_bound_row(truth, model, bounds);
+
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+    return state;
+}
+
+/*
+ * Their exact difference 2^128 - 2^112 is a float32, but not once both are rounded to bf16 2^127.
+ * With a scale of 2^-126 the difference means e^-4, which Inf does not. From 2^-120 on it means
+ * less than e^-255 = 2^-367, which may be 0 anyway; with 2^-121 e^-127 = 2^-184 too; 2^-122, e^-64,
+ * only where the exponential may return 0 for it.
+ */
+static void differences_of_scores_beyond_float32(void **state)
+{
+    struct mla_model model = exact_model;
+
+    (void)state;
+    assert_int_equal(state_of_far_scores(0x1p-126f, &model), MLA_BOUND_OK);
+    model.add_u = 0x1p-24;
+    model.arg_roundings = 2;
+    assert_int_equal(state_of_far_scores(0x1p-126f, &model), MLA_BOUND_OK);
+    model.score_u = 0x1p-8;
+    assert_int_equal(state_of_far_scores(0x1p-126f, &model), MLA_BOUND_RANGE);
+    assert_int_equal(state_of_far_scores(0x1p-122f, &model), MLA_BOUND_RANGE);
+    assert_int_equal(state_of_far_scores(0x1p-121f, &model), MLA_BOUND_OK);
+    assert_int_equal(state_of_far_scores(0x1p-120f, &model), MLA_BOUND_OK);
+    model.exp_floor = 0x1p-80; /* > e^-63.9 = 2^-92 */
+    assert_int_equal(state_of_far_scores(0x1p-122f, &model), MLA_BOUND_OK);
+    model.exp_floor = 0;
+    model.arg_form = MLA_ARG_SCALED;
+    assert_int_equal(state_of_far_scores(0x1p-126f, &model), MLA_BOUND_OK);
+    model.arg_form = MLA_ARG_MIXED;
+    assert_int_equal(state_of_far_scores(0x1p-126f, &model), MLA_BOUND_OK);
+}
+
 /* Truncated outputs: 1 - 2^-30 may be 1 - 2^-8, the bf16 below 1; so the set around 1 holds it. */
 static void truncated_output(void **state)
 {
@@ -788,6 +928,11 @@ int main(void)
         cmocka_unit_test(flushing),
         cmocka_unit_test(underflow),
         cmocka_unit_test(exponential_floor),
+        cmocka_unit_test(floors_of_a_coarse_format),
+        cmocka_unit_test(flushed_value_is_lost),
+        cmocka_unit_test(underflow_of_arguments),
+        cmocka_unit_test(subnormal_scale),
+        cmocka_unit_test(differences_of_scores_beyond_float32),
         cmocka_unit_test(truncated_output),
         cmocka_unit_test(largest_values),
         cmocka_unit_test(distance_and_ratio),

@@ -6,8 +6,30 @@
  * normal range, exact + e with |e| <= f. All figures below are bounds over every choice of the d
  * and e, hence over every order of summation, block order and rounding direction.
  * P(u,k) = (1+u)^k - 1 bounds a product of k factors (1+d) from both sides: it is its upper end,
- * and 1 - (1-u)^k <= k u <= P(u,k). w: columns of a key, n: keys, T: rescales, f: 2^-149 (a
- * directed rounding in the subnormal range), or 2^-126 where subnormals are flushed.
+ * and 1 - (1-u)^k <= k u <= P(u,k). w: columns of a key, n: keys, T: rescales.
+ * f = max(2^-149, or 2^-126 where subnormals are flushed; 2^-126 add_u): below the normal range a
+ * directed rounding to binary32 errs by less than the spacing 2^-149, one to a format of unit
+ * add_u by up to 2^-126 add_u (to nearest: half the spacing 2 add_u 2^-126; in one direction: all
+ * of the spacing add_u 2^-126), which is the greater where add_u > 2^-23.
+ *
+ * Where this is sharper than the textbook, and why it may be:
+ *   - products of k factors are bounded by (1+u)^k - 1, not k u/(1 - k u). The latter majorises it,
+ *     because it also serves quotients of such products; numerator and denominator are kept apart
+ *     here and no quotient is formed, so the product itself is enough;
+ *   - the least denominator has (1-u)^k, not 1 - P(u,k): a product's own lower end;
+ *   - the score's rounding is taken of |s| + its error, not of sum |q k|: it happens once, to the
+ *     finished sum;
+ *   - rescale errors telescope: running maxima only grow, so all rescale arguments on one key's way
+ *     add up to one range instead of T ranges;
+ *   - the maximum of the computed scores is placed with every key's gap: a key far below M cannot
+ *     carry it up, however uncertain its score;
+ *   - errors common to all keys (frame, last shift) cancel between numerator and denominator.
+ * And where the textbook's model leaves out what these formulas must not:
+ *   - each operation may underflow: the floors F below, in the spacing of its own result's format;
+ *   - a subnormal scale has fewer bits: g is widened (section 2), and the row is not judged when
+ *     nothing of the scale is left;
+ *   - reported statistics may be the shift rounded once more (bound_stats.c);
+ *   - a difference of two scores may overflow although each is in range (section 8).
  *
  * 1. SCORES.  a = P(add_u, score_depth), pi = product_u, A_j = sum_i |q_i k_ji|.
  *    A product carries (1+pi) and at most score_depth factors (1+d) on its way into the score:
@@ -86,6 +108,15 @@
  *
  * 7. NORMALISATION.  div = P(add_u, div_roundings); div_abs = (div_roundings + 1) f (1+div): each
  *    operation and the store. A reciprocal of the sum is far from underflow: 1 <~ sum <~ n.
+ *
+ * 8. RANGE.  Scores and their sums stay within FLT_MAX by the definition's own limit of FLT_MAX/2
+ *    and errors below 2 times; partial sums of the accumulators by growth (1+nu) sum_j |v_j|. Left
+ *    is s - m of the difference form: up to range_j/sigma (1+add_u). When that overflows (to Inf or,
+ *    rounded toward zero, FLT_MAX) the weight is as good as 0. Unrounded it would have been at most
+ *      exp(-(sigma FLT_MAX (1-g) (1-rs) - arg_abs)),
+ *    and if this is no more than max(f, exp_floor) the loss is one that F_w already allows; else
+ *    the row is out of range. In the other forms the difference is the argument itself: where it
+ *    overflows, no exponential is left.
  *
  * Rounding of this file's own arithmetic: every formula is a short chain of additions and products
  * of non-negative upper bounds and is raised by mla_oracle_up with at least its number of
@@ -187,19 +218,22 @@ struct setting {
     double arg_abs;   /* underflow of all arguments on one key's way */
     double max_abs;   /* M_a */
     double max_any;   /* M_x */
+    double declared;  /* section 2: g before it is widened */
+    double widest;    /* max_j range_j */
 };
 
 static struct setting setting_make(const struct mla_truth *t, const struct mla_model *m)
 {
     struct setting s = {.truth = t, .model = m};
 
-    s.f = m->flush ? 0x1p-126 : 0x1p-149;
+    s.f = fmax(m->flush ? 0x1p-126 : 0x1p-149, 0x1p-126 * m->add_u);
     s.rescales = depth_of(&m->rescales, t);
     s.acc_depth = depth_of(&m->acc_depth, t);
     s.acc_extra = depth_of(&m->acc_extra, t);
     s.a = compound(m->add_u, depth_of(&m->score_depth, t));
     s.b = up(s.a + m->product_u * (1.0 + s.a));
-    s.g = compound(m->add_u, m->arg_roundings);
+    s.declared = compound(m->add_u, m->arg_roundings);
+    s.g = s.declared;
     if (t->scale < 0x1p-125) {
         const double subnormal = fmin(1.0, s.f / t->scale);
 
@@ -402,16 +436,35 @@ void mla_oracle_errors_free(struct mla_oracle_errors *errors)
     free(errors->up);
 }
 
-/* MLA_BOUND_OK, or why the row cannot be judged: factors without meaning, or a sum in the kernel
- * that the declared errors may carry beyond binary32. */
+/* May s - m overflow where its exponential still matters (section 8)? */
+static bool difference_overflows(const struct setting *s)
+{
+    const double sigma = s->truth->scale;
+    const struct mla_model *m = s->model;
+    const double least =
+        down(sigma * (double)FLT_MAX * fmax(0.0, 1.0 - s->g) * (1.0 - s->rs)) - s->arg_abs;
+
+    return m->arg_form == MLA_ARG_DIFFERENCE &&
+           !(up(s->widest / sigma * (1.0 + m->add_u)) <= (double)FLT_MAX) &&
+           !(up(exp(-down(least))) <= fmax(s->f, m->exp_floor));
+}
+
+/* MLA_BOUND_OK, or why the row cannot be judged: factors without meaning, a scale of which
+ * rounding leaves nothing, or a number in the kernel that the declared errors may carry beyond
+ * binary32. */
 static int32_t judge(const struct setting *s, const struct mla_oracle_errors *errors)
 {
     const struct mla_truth *t = s->truth;
-    const double score =
-        (1.0 + s->a) * (1.0 + s->model->product_u) * (1.0 + s->model->score_u) * (1.0 + s->g);
+    const double score = (1.0 + s->a) * (1.0 + s->model->product_u) * (1.0 + s->model->score_u);
 
-    if (!(errors->mu < 1.0 && errors->nu < 1.0 && score <= 2.0 && errors->div < 1.0 &&
-          errors->growth < DBL_MAX && errors->up_sum < DBL_MAX && errors->abs_d < DBL_MAX &&
+    if (!(errors->mu < 1.0 && errors->nu < 1.0 && score * (1.0 + s->declared) <= 2.0 &&
+          errors->div < 1.0)) {
+        return MLA_BOUND_MODEL;
+    }
+    if (!(score * (1.0 + s->g) <= 2.0) || difference_overflows(s)) {
+        return MLA_BOUND_RANGE;
+    }
+    if (!(errors->growth < DBL_MAX && errors->up_sum < DBL_MAX && errors->abs_d < DBL_MAX &&
           errors->denominator > 0.0)) {
         return MLA_BOUND_MODEL;
     }
@@ -441,6 +494,7 @@ int32_t mla_oracle_errors_make(const struct mla_truth *truth, const struct mla_m
             argument_error(&s, truth->gap[j], truth->score[j], eps, errors->max_above);
         const double h = up(eps + arg + s.e + s.rescales * (s.e + s.alpha));
 
+        s.widest = fmax(s.widest, up(errors->max_above + truth->gap[j] + eps));
         weigh(&s, errors, j, h);
         errors->up_sum += errors->up[j];
         errors->spread_sum += errors->spread[j];

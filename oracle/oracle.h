@@ -94,7 +94,8 @@ enum mla_bound_state {
     MLA_BOUND_OK = 0,
     MLA_BOUND_EMPTY = 1,     /* row without keys: bits exactly +0 */
     MLA_BOUND_NONFINITE = 2, /* not judged, with the reason */
-    MLA_BOUND_RANGE = 3,
+    MLA_BOUND_RANGE = 3,     /* a number in the kernel may leave binary32: a sum, a difference of
+                                scores, or a scale so small that its rounding is as large as itself */
     MLA_BOUND_MODEL = 4 /* the declared error is so large that no interval exists: sums off by a
                            factor of 2 (mu >= 1), or weights uncertain by more than e^700 */
 };
