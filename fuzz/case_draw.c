@@ -21,6 +21,7 @@ static int64_t pick(struct mla_rng *rng, const int64_t *values, size_t values_n)
 {
     return values[mla_rng_below(rng, (int64_t)values_n)];
 }
+/* Values that are draws themselves are drawn before: C leaves the order in an initialiser open. */
 #define PICK(rng, ...)                                                                             \
     pick(rng, (const int64_t[]){__VA_ARGS__}, COUNT(((const int64_t[]){__VA_ARGS__})))
 
@@ -60,10 +61,9 @@ enum ring_mode { MODE_CONTIGUOUS, MODE_BALANCED, MODE_CHUNKED, MODE_ROTATED };
 /* logical_n at and around every boundary of the contiguous layout. */
 static int64_t draw_length(const struct mla_ring_args *r, struct mla_rng *rng)
 {
-    int64_t all = r->ring_size * r->kv_rows;
-    int64_t edge =
-        PICK(rng, 1, 32, 64, r->k_chunk_size, r->ring_size * 32, 2 * r->ring_size * 32, r->kv_rows,
-             2 * r->kv_rows, all - r->kv_rows, all, all, all, 1 + mla_rng_below(rng, all));
+    int64_t all = r->ring_size * r->kv_rows, any = 1 + mla_rng_below(rng, all);
+    int64_t edge = PICK(rng, 1, 32, 64, r->k_chunk_size, r->ring_size * 32, 2 * r->ring_size * 32,
+                        r->kv_rows, 2 * r->kv_rows, all - r->kv_rows, all, all, all, any);
     return edge + PICK(rng, 0, 0, 0, -1, 1, -31);
 }
 
@@ -73,14 +73,14 @@ static void draw_rotation(struct mla_ring_args *r, struct mla_rng *rng)
 {
     int64_t all = r->ring_size * r->kv_rows / MLA_TILE, slab = r->ring_size * r->q_rows / MLA_TILE;
     int64_t tiles = r->q_rows / MLA_TILE;
-    int64_t prior =
-        PICK(rng, 0, 1, r->k_chunk_size / MLA_TILE - 1, tiles, tiles - 1, slab, slab - 1, slab + 1,
-             slab + tiles, all - 1, mla_rng_below(rng, all), mla_rng_below(rng, all));
+    int64_t any = mla_rng_below(rng, all);
+    int64_t prior = PICK(rng, 0, 1, r->k_chunk_size / MLA_TILE - 1, tiles, tiles - 1, slab,
+                         slab - 1, slab + 1, slab + tiles, all - 1, any, any);
     if (prior > all - 1)
         prior = all - 1;
     int64_t most = all - prior < slab ? all - prior : slab;
-    int64_t fresh =
-        PICK(rng, 1, most, most, most, 1 + mla_rng_below(rng, most), 1 + mla_rng_below(rng, most));
+    any = 1 + mla_rng_below(rng, most);
+    int64_t fresh = PICK(rng, 1, most, most, most, any, any);
     r->has_prior = 1;
     r->kv_actual_isl = prior * MLA_TILE;
     r->logical_n = (prior + fresh) * MLA_TILE;
@@ -91,7 +91,7 @@ static void draw_mode(struct mla_ring_args *r, struct mla_rng *rng)
     enum ring_mode mode = (enum ring_mode)PICK(
         rng, MODE_CONTIGUOUS, MODE_CONTIGUOUS, MODE_CONTIGUOUS, MODE_BALANCED, MODE_BALANCED,
         MODE_CHUNKED, MODE_CHUNKED, MODE_ROTATED, MODE_ROTATED, MODE_ROTATED);
-    int64_t all;
+    int64_t all, any;
     switch (mode) {
     case MODE_CONTIGUOUS:
         r->kv_rows = r->q_rows;
@@ -103,8 +103,9 @@ static void draw_mode(struct mla_ring_args *r, struct mla_rng *rng)
     case MODE_CHUNKED:
         r->kv_rows = r->q_rows * PICK(rng, 2, 2, 3, 4);
         all = r->ring_size * (r->kv_rows - r->q_rows);
-        r->logical_n = r->ring_size * r->q_rows + PICK(rng, 0, all, mla_rng_below(rng, all + 1)) -
-                       PICK(rng, 0, 0, 1, 16, 31);
+        any = mla_rng_below(rng, all + 1);
+        r->logical_n = r->ring_size * r->q_rows + PICK(rng, 0, all, any);
+        r->logical_n -= PICK(rng, 0, 0, 1, 16, 31);
         break;
     case MODE_ROTATED:
         r->kv_rows = r->q_rows * PICK(rng, 2, 2, 3, 4, 5);

@@ -45,10 +45,9 @@ static size_t scratch_bytes(const struct mla_attend_shape *shape)
     size_t widths;
     size_t scores;
     size_t total;
-    if (__builtin_mul_overflow((size_t)pad(shape->main_n + shape->rope_n),
+    if (__builtin_mul_overflow(pad(shape->main_n + shape->rope_n),
                                sizeof(float) * (MLA_ATTEND_ROWS + KEYS_GROUP), &widths) ||
-        __builtin_mul_overflow((size_t)pad(shape->keys_n), sizeof(float) * MLA_ATTEND_ROWS,
-                               &scores) ||
+        __builtin_mul_overflow(pad(shape->keys_n), sizeof(float) * MLA_ATTEND_ROWS, &scores) ||
         __builtin_add_overflow(widths, scores, &total)) {
         return 0;
     }

@@ -22,15 +22,17 @@
  *       r = x. The relative error this makes in exp(r) is below 2^-54.
  *   p = the Taylor polynomial of degree 10 of exp(r). It leaves out at most
  *       |r|^11/11! / (1 - |r|/12) < 2.24e-13; relative to exp(r) > 0.7071 that is < 3.17e-13 <
- *       2^-41.5. Rounding, by Horner's scheme p = 1 + r*t with |t| < 1.22: a bracket's own
- *       addition rounds by at most 2^-53, and what comes from further inside is damped by |r|, so
- *       t is off by less than 4 * 2^-53 and p by less than 4 * 2^-53, relatively 2^-50.
+ *       2^-41.5. Rounding, by Horner's scheme p = 1 + r*t with |t| < 1.22: a bracket c + r*b rounds
+ *       its product (|r*b| < 0.43, by at most 2^-55) and its addition (a sum below 2, by at most
+ *       2^-53); its coefficient is off by at most 2^-56; what comes from further inside is damped
+ *       by |r| < 0.35. So every bracket, and p, is off by less than (1 + 1/4 + 1/8) * 2^-53 /
+ *       (1 - 0.35) < 4 * 2^-53, relatively 2^-50.
  *   p * 2^k is exact in double: 0.70 < p < 1.42, k >= -126. Up to here the relative error is below
  *       2^-41.5 + 2^-50 + 2^-54 < 2^-41.4. The result is normal, so rounding to float32 adds at
  *       most 2^-24: (1 + 2^-41.4)(1 + 2^-24) - 1 < 2^-24 + 2^-40.
  *
- * x = 0 gives k = 0, r = 0, p = 1. All steps assume rounding to nearest, which the library does
- * not change, and no contraction.
+ * x = 0 gives k = 0, r = 0, p = 1. All steps assume no contraction, and rounding to nearest,
+ * which every kernel thread sets for itself (fpenv.h).
  */
 #ifndef MLA_IMPL_EXP_SCALAR_H
 #define MLA_IMPL_EXP_SCALAR_H

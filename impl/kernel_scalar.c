@@ -26,7 +26,8 @@
  *                  b - 1 rescales, n + b - 1 in all. Of l: no product, one less.
  *   acc_u          0: stored in float32. pv_product_u 0: that rounding is counted above.
  *   div_roundings  1: one division; then the output is rounded to bf16.
- *   flush          0: subnormals are kept; the floating-point environment is not touched.
+ *   flush          0: subnormals are kept. Every thread of a call computes in the default
+ *                  floating-point environment; the caller's is given back (fpenv.h).
  *   stats_max      scale*m, rounded once: the shift scaled anew.
  *   weights_ignore_v  1: V is read only as a factor of finished weights. Where V's columns are part
  *                  of the key, a zero query makes their products zeros, which add nothing.

@@ -223,6 +223,74 @@ static void test_ring_orders(void **state)
     expect_order(MLA_TOPOLOGY_LINEAR, 1, 0, one);
 }
 
+/* Hops as letters: o own, b backward from the rank after, f forward from the rank before. */
+static void expect_hops(int32_t topology, int64_t ring_size, int64_t rank, const char *hops)
+{
+    struct mla_ring_step steps[MLA_RING_SIZE_MAX];
+    struct mla_ring_args args = base(ring_size, T, T, ring_size * T);
+    args.topology = topology;
+    const struct mla_layout layout = mla_layout_of(&args);
+    const int64_t after = rank + 1 == ring_size ? 0 : rank + 1;
+    const int64_t before = rank == 0 ? ring_size - 1 : rank - 1;
+    mla_layout_ring_order(&layout, rank, steps);
+    for (int64_t i = 0; i < ring_size; i++) {
+        switch (hops[i]) {
+        case 'o':
+            assert_int_equal(steps[i].hop, MLA_HOP_OWN);
+            assert_int_equal(steps[i].upstream, rank);
+            break;
+        case 'b':
+            assert_int_equal(steps[i].hop, MLA_HOP_BACKWARD);
+            assert_int_equal(steps[i].upstream, after);
+            break;
+        default:
+            assert_int_equal(steps[i].hop, MLA_HOP_FORWARD);
+            assert_int_equal(steps[i].upstream, before);
+        }
+    }
+}
+
+/* An even ring's last step arrives forward, from the rank before: the odd hop is a forward one. */
+static void test_ring_hops(void **state)
+{
+    static const char *const line_of_four[4] = {"obbb", "obfb", "obff", "offf"};
+    (void)state;
+    for (int64_t rank = 0; rank < 2; rank++) {
+        expect_hops(MLA_TOPOLOGY_RING, 2, rank, "of");
+    }
+    for (int64_t rank = 0; rank < 4; rank++) {
+        expect_hops(MLA_TOPOLOGY_RING, 4, rank, "obff");
+        expect_hops(MLA_TOPOLOGY_LINEAR, 4, rank, line_of_four[rank]);
+    }
+    for (int64_t rank = 0; rank < 5; rank++) {
+        expect_hops(MLA_TOPOLOGY_RING, 5, rank, "obfbf");
+    }
+    for (int64_t rank = 0; rank < 8; rank++) {
+        expect_hops(MLA_TOPOLOGY_RING, 8, rank, "obfbfbff");
+    }
+}
+
+/* Forward ceil((R-1)/2) hops, backward the rest, for every size. */
+static void test_ring_hop_counts(void **state)
+{
+    struct mla_ring_step steps[MLA_RING_SIZE_MAX];
+    (void)state;
+    for (int64_t size = 1; size <= MLA_RING_SIZE_MAX; size++) {
+        const struct mla_ring_args args = base(size, T, T, size * T);
+        const struct mla_layout layout = mla_layout_of(&args);
+        for (int64_t rank = 0; rank < size; rank++) {
+            int64_t hops_n[3] = {0};
+            mla_layout_ring_order(&layout, rank, steps);
+            for (int64_t i = 0; i < size; i++) {
+                hops_n[steps[i].hop]++;
+            }
+            assert_int_equal(hops_n[MLA_HOP_OWN], 1);
+            assert_int_equal(hops_n[MLA_HOP_FORWARD], size % 2 != 0 ? (size - 1) / 2 : size / 2);
+            assert_int_equal(hops_n[MLA_HOP_FORWARD] + hops_n[MLA_HOP_BACKWARD], size - 1);
+        }
+    }
+}
+
 /*
  * What the transport relies on: whatever a rank expects from a neighbour, the neighbour either owns
  * or expects itself from its own neighbour in the same direction. On a line nothing wraps round.
@@ -432,6 +500,8 @@ int main(void)
         cmocka_unit_test(test_balanced_halves),
         cmocka_unit_test(test_balanced_half_tile),
         cmocka_unit_test(test_ring_orders),
+        cmocka_unit_test(test_ring_hops),
+        cmocka_unit_test(test_ring_hop_counts),
         cmocka_unit_test(test_ring_upstream_has_it),
         cmocka_unit_test(test_visible_prefix),
         cmocka_unit_test(test_active_steps),

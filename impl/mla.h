@@ -79,9 +79,10 @@ enum mla_out_order {
  *               rank s -> (t div q_rows)*ring_size*q_rows + s*q_rows + t mod q_rows;
  *               without kv_actual_isl the queries are the last chunk, pos_q =
  *               roundup32(logical_n) - ring_size*q_rows + d*q_rows + r;
- *               with it (pad-aware rotation) the queries are positions kv_actual_isl ..
- * logical_n-1, position g owned by rank (g div q_rows) mod ring_size, packed in increasing position
- * from row 0; the rows left over are pad rows
+ *               with it (pad-aware rotation) the queries are positions
+ *               kv_actual_isl .. logical_n-1, position g owned by rank
+ *               (g div q_rows) mod ring_size, packed in increasing position from row 0; the rows
+ *               left over are pad rows
  *
  * Pad rows of q are not read; they give out bits +0, m = -inf, l = +0. Keys that no row of the call
  * sees (positions >= logical_n, other slots, scratch) never matter, NaN and Inf included. A row
@@ -112,11 +113,13 @@ struct mla_ring_args {
     int32_t has_prior;          /* 1: kv_actual_isl counts (absent differs from 0) */
     int64_t kv_actual_isl;      /* P, keys valid before this chunk, multiple of 32 */
     int32_t topology;           /* enum mla_topology */
-    int64_t num_links;          /* >= 1: pieces a shard moves in */
+    int64_t num_links;          /* >= 1: pieces a shard moves in, at most 256 of them */
     int64_t q_chunk_size;       /* multiple of 32, >= 32; may exceed or not divide q_rows */
     int64_t k_chunk_size;       /* multiple of 32, >= 32; may exceed or not divide kv_rows */
     int64_t dim;                /* 2: the sequence axis */
-    int64_t threads; /* total for the call; 0: one per rank, beyond that all processors */
+    int64_t threads;            /* total for the call; 0: one per rank, beyond that all processors;
+                                   the kernels here start no more than max(256, processors). The
+                                   result depends neither on this nor on num_links. */
     const uint16_t *const *q;
     const uint16_t *const *kv;
     uint16_t *const *gathered;
@@ -168,7 +171,8 @@ struct mla_sparse_args {
     int64_t q_pos_offset;     /* >= 0 */
     int32_t out_order;        /* enum mla_out_order */
     int64_t cores;            /* n >= 1, queries % n == 0: core i owns rows [i*S/n, (i+1)*S/n) */
-    int64_t threads;          /* 0: all processors; the result depends on neither */
+    int64_t threads;          /* 0: all processors; as in the ring no more than max(256,
+                                 processors) are started. Bits depend on neither this nor cores */
     float softmax_scale;      /* finite, > 0 */
     const uint16_t *q_lift;
     const uint16_t *q_pe;

@@ -113,7 +113,8 @@ enum mla_promise {
 
 /*
  * A kernel. Descriptors and the strings in them are static. ring and sparse return an enum
- * mla_status; message may be NULL or message_bytes 0, otherwise it is always terminated.
+ * mla_status; message may be NULL or message_bytes 0, otherwise it is always terminated. A call
+ * leaves the floating-point environment of its caller as it was, and no thread or process behind.
  */
 struct mla_kernel {
     uint32_t abi;         /* MLA_KERNEL_ABI; another number is refused, naming both */

@@ -18,6 +18,7 @@
 #include "impl/ring.h"
 
 #include "impl/finish.h"
+#include "impl/fpenv.h"
 #include "impl/layout.h"
 #include "impl/scratch.h"
 #include "impl/team.h"
@@ -309,8 +310,8 @@ static void release(struct ring_call *call, int64_t workers_n)
     }
 }
 
-int32_t mla_ring_run(const struct mla_ring_args *args, const struct mla_attend *attend,
-                     char *message, size_t message_bytes)
+static int32_t run_call(const struct mla_ring_args *args, const struct mla_attend *attend,
+                        char *message, size_t message_bytes)
 {
     static const struct mla_team_job job = {.prepare = prepare, .run = run};
     struct ring_call call;
@@ -337,5 +338,16 @@ int32_t mla_ring_run(const struct mla_ring_args *args, const struct mla_attend *
 done_transport:
     mla_transport_free(&call.transport);
     mla_validate_outcome(status, args->threads, threads, call.team.message, message, message_bytes);
+    return status;
+}
+
+/* Also the checks and the plan compare, round and print floats: the default scale is one. */
+int32_t mla_ring_run(const struct mla_ring_args *args, const struct mla_attend *attend,
+                     char *message, size_t message_bytes)
+{
+    fenv_t callers;
+    mla_fpenv_enter(&callers);
+    const int32_t status = run_call(args, attend, message, message_bytes);
+    mla_fpenv_leave(&callers);
     return status;
 }

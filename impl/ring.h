@@ -12,11 +12,14 @@
  * Causal MLA over a KV tensor sharded over a ring; formula, shapes, positions and non-finite rules
  * are those of struct mla_ring_args (impl/mla.h).
  *
- * numerics  those of `attend`; each row is one online softmax over the K chunks of the active
- * shards in visiting order, normalised once at the end: the bits depend on k_chunk_size, layout and
- * topology, not on threads, links or q_chunk_size errors    MLA_ERR_PARAM, MLA_ERR_SHAPE (see
- * validate.h), MLA_ERR_NOMEM; then nothing was written threads   reentrant; creates and joins its
- * own source    ttnn.transformer.ring_mla
+ *   numerics  those of `attend`; each row is one online softmax over the K chunks of the active
+ *             shards in visiting order, normalised once at the end: the bits depend on
+ *             k_chunk_size, layout and topology, not on threads, links or q_chunk_size
+ *   errors    MLA_ERR_PARAM, MLA_ERR_SHAPE (see validate.h), MLA_ERR_NOMEM; then nothing was
+ *             written
+ *   threads   reentrant; creates and joins its own; the caller's floating-point environment neither
+ *             matters nor changes
+ *   source    ttnn.transformer.ring_mla
  */
 int32_t mla_ring_run(const struct mla_ring_args *args, const struct mla_attend *attend,
                      char *message, size_t message_bytes);

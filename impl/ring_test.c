@@ -9,14 +9,14 @@
  */
 #include "impl/registry.h"
 #include "impl/test_data.h"
+#include "impl/test_mode.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define DH           64
-#define DV           32
+#define DV_MAX       512
 
 /* A NaN other than the one laid in kv, so that a row copied from there shows. */
 #define GATHERED_POISON 0xffc1U
@@ -30,7 +30,8 @@ struct shape {
     int64_t prior;
     int32_t topology;
     int64_t q_chunk, k_chunk;
-    float scale; /* 0: absent */
+    float scale;                  /* 0: absent */
+    int64_t head_dim, head_dim_v; /* 64 and 32 */
 };
 
 struct ring_case {
@@ -121,14 +122,16 @@ static void fill_rank(struct ring_case *c, int64_t rank)
     for (int64_t row = 0; row < a->q_rows; row++) {
         for (int64_t line = 0; query_position(a, rank, row) < 0 && line < a->batch * a->heads;
              line++) {
-            memset(c->q[rank] + (line * a->q_rows + row) * DH, 0xff, DH * 2);
+            memset(c->q[rank] + (line * a->q_rows + row) * a->head_dim, 0xff,
+                   (size_t)a->head_dim * 2);
         }
     }
     for (int64_t slot = 0; slot < a->kv_batch; slot++) {
         for (int64_t row = 0; row < a->kv_rows; row++) {
             if (key_position(a, rank, row) >= a->logical_n ||
                 (a->has_slot && slot != a->kv_cache_batch_idx)) {
-                memset(c->kv[rank] + (slot * a->kv_rows + row) * DH, 0xff, DH * 2);
+                memset(c->kv[rank] + (slot * a->kv_rows + row) * a->head_dim, 0xff,
+                       (size_t)a->head_dim * 2);
             }
         }
     }
@@ -148,10 +151,10 @@ static struct ring_case *make(const struct shape *s)
                                 .q_rows = s->q_rows,
                                 .kv_rows = s->kv_rows,
                                 .kv_heads = 1,
-                                .kv_head_dim = DH,
+                                .kv_head_dim = or_usual(s->head_dim, 64),
                                 .gathered_rows = s->ring_size * s->kv_rows + s->gathered_extra,
-                                .head_dim = DH,
-                                .head_dim_v = DV,
+                                .head_dim = or_usual(s->head_dim, 64),
+                                .head_dim_v = or_usual(s->head_dim_v, 32),
                                 .logical_n = s->logical_n,
                                 .has_scale = s->scale > 0,
                                 .scale = s->scale,
@@ -173,10 +176,10 @@ static struct ring_case *make(const struct shape *s)
                                 .stats = c->stats};
     a->kv_batch = or_usual(s->slots, a->batch);
     a->gathered_batch = or_usual(s->gathered_batch, a->kv_batch);
-    c->q_n = a->batch * a->heads * a->q_rows * DH;
-    c->kv_n = a->kv_batch * a->kv_rows * DH;
-    c->gathered_n = a->gathered_batch * a->gathered_rows * DH;
-    c->out_n = a->batch * a->heads * a->q_rows * DV;
+    c->q_n = a->batch * a->heads * a->q_rows * a->head_dim;
+    c->kv_n = a->kv_batch * a->kv_rows * a->head_dim;
+    c->gathered_n = a->gathered_batch * a->gathered_rows * a->head_dim;
+    c->out_n = a->batch * a->heads * a->q_rows * a->head_dim_v;
     c->stats_n = a->batch * a->heads * a->q_rows * 2;
     for (int64_t rank = 0; rank < a->ring_size; rank++) {
         fill_rank(c, rank);
@@ -211,15 +214,15 @@ static void run(struct ring_case *c)
 struct row {
     double max;
     double log_sum_exp;
-    double out[DV];
-    double spread[DV]; /* sum of weight times |value| */
+    double out[DV_MAX];
+    double spread[DV_MAX]; /* sum of weight times |value| */
     int64_t keys_n;
 };
 
-static double dot(const uint16_t *a, const uint16_t *b)
+static double dot(const uint16_t *a, const uint16_t *b, int64_t n)
 {
     double sum = 0;
-    for (int i = 0; i < DH; i++) {
+    for (int64_t i = 0; i < n; i++) {
         sum += test_value(a[i]) * test_value(b[i]);
     }
     return sum;
@@ -229,8 +232,9 @@ static void define(const struct ring_case *c, int64_t rank, int64_t line, int64_
                    struct row *want)
 {
     const struct mla_ring_args *a = &c->args;
-    const double scale = a->has_scale ? (double)a->scale : (double)(float)(1 / sqrt(DH));
-    const uint16_t *query = c->q[rank] + (line * a->q_rows + row) * DH;
+    const double scale =
+        a->has_scale ? (double)a->scale : (double)(float)(1 / sqrt((double)a->head_dim));
+    const uint16_t *query = c->q[rank] + (line * a->q_rows + row) * a->head_dim;
     const int64_t slot = slot_of(a, line / a->heads);
     const int64_t position = query_position(a, rank, row);
     double sum = 0;
@@ -243,8 +247,8 @@ static void define(const struct ring_case *c, int64_t rank, int64_t line, int64_
                 if (at > position || at >= a->logical_n) {
                     continue;
                 }
-                const uint16_t *key = c->kv[source] + (slot * a->kv_rows + t) * DH;
-                const double score = scale * dot(query, key);
+                const uint16_t *key = c->kv[source] + (slot * a->kv_rows + t) * a->head_dim;
+                const double score = scale * dot(query, key, a->head_dim);
                 if (pass == 0) {
                     want->max = score > want->max ? score : want->max;
                     want->keys_n++;
@@ -252,7 +256,7 @@ static void define(const struct ring_case *c, int64_t rank, int64_t line, int64_
                 }
                 const double weight = exp(score - want->max);
                 sum += weight;
-                for (int i = 0; i < DV; i++) {
+                for (int i = 0; i < a->head_dim_v; i++) {
                     want->out[i] += weight * test_value(key[i]);
                     want->spread[i] += weight * fabs(test_value(key[i]));
                 }
@@ -260,7 +264,7 @@ static void define(const struct ring_case *c, int64_t rank, int64_t line, int64_
         }
     }
     want->log_sum_exp = want->max + log(sum);
-    for (int i = 0; i < DV && want->keys_n > 0; i++) {
+    for (int i = 0; i < a->head_dim_v && want->keys_n > 0; i++) {
         want->out[i] /= sum;
         want->spread[i] /= sum;
     }
@@ -282,12 +286,12 @@ static uint32_t bits_of(float value)
 static void expect_row(const struct ring_case *c, int64_t rank, int64_t line, int64_t row)
 {
     const struct mla_ring_args *a = &c->args;
-    const uint16_t *out = c->out[rank] + (line * a->q_rows + row) * DV;
+    const uint16_t *out = c->out[rank] + (line * a->q_rows + row) * a->head_dim_v;
     const float max = c->stats[rank][line * 2 * a->q_rows + row];
     const float sum = c->stats[rank][line * 2 * a->q_rows + a->q_rows + row];
     struct row want;
     define(c, rank, line, row, &want);
-    for (int i = 0; i < DV; i++) {
+    for (int i = 0; i < a->head_dim_v; i++) {
         if (want.keys_n == 0) {
             assert_int_equal(out[i], 0);
         } else if (!is_near(test_value(out[i]), want.out[i],
@@ -328,14 +332,16 @@ static void expect_gathered(const struct ring_case *c)
     const int64_t round = a->ring_size * a->q_rows;
     const int64_t moved =
         a->has_prior ? (a->logical_n + round - 1) / round * a->q_rows : a->kv_rows;
-    uint16_t old[DH];
-    for (int i = 0; i < DH; i++) {
+    const int64_t width = a->head_dim;
+    uint16_t *old = test_alloc((size_t)width * 2);
+    for (int64_t i = 0; i < width; i++) {
         old[i] = GATHERED_POISON;
     }
     for (int64_t rank = 0; rank < a->ring_size; rank++) {
         for (int64_t entry = 0; entry < a->gathered_batch; entry++) {
             for (int64_t line = 0; line < a->gathered_rows; line++) {
-                const uint16_t *row = c->gathered[rank] + (entry * a->gathered_rows + line) * DH;
+                const uint16_t *row =
+                    c->gathered[rank] + (entry * a->gathered_rows + line) * a->head_dim;
                 const int64_t source = line / a->kv_rows;
                 const int64_t t = line % a->kv_rows;
                 bool may = source < a->ring_size && t < moved;
@@ -346,14 +352,16 @@ static void expect_gathered(const struct ring_case *c)
                     may = may && entry == 0;
                     slot = a->kv_cache_batch_idx;
                 }
-                if (memcmp(row, old, sizeof old) == 0) {
+                if (memcmp(row, old, (size_t)width * 2) == 0) {
                     continue;
                 }
                 assert_true(may);
-                assert_memory_equal(row, c->kv[source] + (slot * a->kv_rows + t) * DH, DH * 2);
+                assert_memory_equal(row, c->kv[source] + (slot * a->kv_rows + t) * width,
+                                    (size_t)width * 2);
             }
         }
     }
+    free(old);
 }
 
 /* ---- the cases --------------------------------------------------------------------------------*/
@@ -439,6 +447,19 @@ static const struct shape shapes[] = {
      .gathered_extra = 7,
      .topology = 1},
     {.ring_size = 3, .q_rows = 32, .kv_rows = 96, .logical_n = 96, .has_prior = 1, .prior = 64},
+    /* other widths, whose default scales are not powers of two */
+    {.ring_size = 3,
+     .q_rows = 64,
+     .kv_rows = 64,
+     .logical_n = 150,
+     .head_dim = 96,
+     .head_dim_v = 32},
+    {.ring_size = 2,
+     .q_rows = 32,
+     .kv_rows = 64,
+     .logical_n = 120,
+     .head_dim = 576,
+     .head_dim_v = 512},
 };
 
 static void test_values(void **state)
@@ -541,7 +562,8 @@ static void test_future_keys(void **state)
         const int64_t t = (int64_t)(i * 13) % a->kv_rows;
         int64_t seen_n = 0;
         for (int64_t slot = 0; slot < a->kv_batch; slot++) {
-            memset(dirty->kv[source] + (slot * a->kv_rows + t) * DH, 0xff, DH * 2);
+            memset(dirty->kv[source] + (slot * a->kv_rows + t) * a->head_dim, 0xff,
+                   (size_t)a->head_dim * 2);
         }
         run(clean);
         run(dirty);
@@ -551,7 +573,8 @@ static void test_future_keys(void **state)
                     key_position(a, source, t) < a->logical_n &&
                     key_position(a, source, t) <= query_position(a, rank, n % a->q_rows);
                 const int differs =
-                    memcmp(clean->out[rank] + n * DV, dirty->out[rank] + n * DV, DV * 2);
+                    memcmp(clean->out[rank] + n * a->head_dim_v,
+                           dirty->out[rank] + n * a->head_dim_v, (size_t)a->head_dim_v * 2);
                 assert_true(sees || differs == 0);
                 seen_n += sees && differs != 0 ? 1 : 0;
             }
@@ -572,15 +595,15 @@ static void test_exact_mean(void **state)
     for (int64_t rank = 0; rank < 4; rank++) {
         memset(c->q[rank], 0, (size_t)c->q_n * 2);
         for (int64_t t = 0; t < 32; t++) {
-            for (int64_t i = 0; i < DH; i++) { /* position mod 2, as 0 or 4 */
-                c->kv[rank][t * DH + i] = t % 2 != 0 ? 0x4080 : 0;
+            for (int64_t i = 0; i < 64; i++) { /* position mod 2, as 0 or 4 */
+                c->kv[rank][t * 64 + i] = t % 2 != 0 ? 0x4080 : 0;
             }
         }
     }
     run(c);
     for (int64_t rank = 0; rank < 4; rank++) {
         for (int64_t r = 1; r < 32; r += 2) { /* an even number of keys: half of them are 4 */
-            assert_int_equal(c->out[rank][r * DV + 5], 0x4000);
+            assert_int_equal(c->out[rank][r * 32 + 5], 0x4000);
             assert_true(c->stats[rank][r] == 0.0f);
             assert_true(c->stats[rank][32 + r] == (float)(rank * 32 + r + 1));
         }
@@ -605,12 +628,60 @@ static void test_huge_chunks(void **state)
     destroy(want);
 }
 
+/* The caller's floating-point mode changes no bit and no verdict, and is the caller's again. */
+static void test_modes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(shapes); i++) {
+        struct ring_case *want = make(&shapes[i]);
+        struct ring_case *got = make(&shapes[i]);
+        run(want);
+        for (int mode = 0; mode < TEST_MODES_N; mode++) {
+            got->args.threads = ((int64_t)i + mode) % 4;
+            test_mode_set(mode);
+            const uint32_t before = test_mode_get();
+            const int32_t status = mla_registry_find("scalar")->ring(&got->args, NULL, 0);
+            const uint32_t after = test_mode_get();
+            test_mode_reset();
+            assert_int_equal(status, MLA_OK);
+            assert_int_equal(after, before);
+            expect_same_outputs(want, got);
+        }
+        destroy(got);
+        destroy(want);
+    }
+}
+
+/* Without their flags scale, kv_cache_batch_idx and kv_actual_isl are not looked at. */
+static void test_flags_off(void **state)
+{
+    static const int64_t values[] = {1, 32, 64, -1, INT64_MAX, INT64_MIN};
+    static const float scales[] = {3.0f, -1.0f, NAN, INFINITY};
+    (void)state;
+    for (size_t i = 0; i < COUNT(shapes); i++) {
+        struct ring_case *want = make(&shapes[i]);
+        struct ring_case *got = make(&shapes[i]);
+        struct mla_ring_args *a = &got->args;
+        run(want);
+        for (size_t k = 0; k < COUNT(values); k++) {
+            a->scale = a->has_scale != 0 ? a->scale : scales[k % COUNT(scales)];
+            a->kv_cache_batch_idx = a->has_slot != 0 ? a->kv_cache_batch_idx : values[k];
+            a->kv_actual_isl = a->has_prior != 0 ? a->kv_actual_isl : values[k];
+            run(got);
+            expect_same_outputs(want, got);
+        }
+        destroy(got);
+        destroy(want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),     cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_ring_sizes), cmocka_unit_test(test_future_keys),
         cmocka_unit_test(test_exact_mean), cmocka_unit_test(test_huge_chunks),
+        cmocka_unit_test(test_modes),      cmocka_unit_test(test_flags_off),
     };
     return cmocka_run_group_tests_name("ring", tests, NULL, NULL);
 }

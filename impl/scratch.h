@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scratch.h - memory for the kernels' own use: aligned, overflow-checked, never a size wrapped
- * round.
+ * scratch.h - memory for the kernels' own use: aligned, of a size that never wraps round.
  *
  * Dimensions of an accepted call may still be far larger than memory. Every size is formed here
- * with overflow checks, and a size that cannot be formed is treated like memory that cannot be had.
+ * with overflow checks, and a size that cannot be formed, or that no object can have (PTRDIFF_MAX),
+ * is treated like memory that cannot be had. The checked products take the count as it is: it is
+ * never cut down to a size_t first, which may have 32 bits.
  */
 #ifndef MLA_IMPL_SCRATCH_H
 #define MLA_IMPL_SCRATCH_H
@@ -16,14 +17,14 @@
 #define MLA_SCRATCH_ALIGN 64 /* a cache line, and the widest vector */
 
 /*
- * n elements of `bytes` bytes, aligned to MLA_SCRATCH_ALIGN, contents undefined; n >= 0, bytes
- * >= 1. NULL when there is no such memory or the size overflows. Released by free().
+ * n elements of `bytes` bytes (bytes >= 1), aligned to MLA_SCRATCH_ALIGN, contents undefined. NULL
+ * when n is negative, the size overflows, or there is no such memory. Released by free().
  */
 static inline void *mla_scratch_alloc(int64_t n, size_t bytes)
 {
     size_t total;
-    if (n < 0 || __builtin_mul_overflow((size_t)n, bytes, &total) ||
-        __builtin_add_overflow(total, (size_t)MLA_SCRATCH_ALIGN, &total)) {
+    if (__builtin_mul_overflow(n, bytes, &total) ||
+        __builtin_add_overflow(total, (size_t)MLA_SCRATCH_ALIGN, &total) || total > PTRDIFF_MAX) {
         return NULL;
     }
     return aligned_alloc(MLA_SCRATCH_ALIGN, total / MLA_SCRATCH_ALIGN * MLA_SCRATCH_ALIGN);

@@ -10,6 +10,7 @@
 #include "impl/sparse.h"
 
 #include "impl/finish.h"
+#include "impl/fpenv.h"
 #include "impl/layout.h"
 #include "impl/scratch.h"
 #include "impl/team.h"
@@ -161,8 +162,8 @@ static void plan(struct sparse_call *call, const struct mla_sparse_args *args,
     atomic_init(&call->next_item, 0);
 }
 
-int32_t mla_sparse_run(const struct mla_sparse_args *args, const struct mla_attend *attend,
-                       char *message, size_t message_bytes)
+static int32_t run_call(const struct mla_sparse_args *args, const struct mla_attend *attend,
+                        char *message, size_t message_bytes)
 {
     static const struct mla_team_job job = {.prepare = prepare, .run = run};
     struct sparse_call call;
@@ -187,5 +188,16 @@ int32_t mla_sparse_run(const struct mla_sparse_args *args, const struct mla_atte
     mla_team_destroy(&call.team);
 done:
     mla_validate_outcome(status, args->threads, threads, call.team.message, message, message_bytes);
+    return status;
+}
+
+/* Also the checks and the plan compare and print floats: the scale. */
+int32_t mla_sparse_run(const struct mla_sparse_args *args, const struct mla_attend *attend,
+                       char *message, size_t message_bytes)
+{
+    fenv_t callers;
+    mla_fpenv_enter(&callers);
+    const int32_t status = run_call(args, attend, message, message_bytes);
+    mla_fpenv_leave(&callers);
     return status;
 }

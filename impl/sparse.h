@@ -14,11 +14,14 @@
  * DeepSeek-V3.2 latent attention over top-k cache rows; formula, shapes and non-finite rules are
  * those of struct mla_sparse_args (impl/mla.h).
  *
- * numerics  those of `attend`; each (row, head) is one online softmax over blocks of
- * MLA_SPARSE_BLOCK keys in listed order, dropped ones taken out first; the bits depend on the order
- * of the list, not on its layout, cores or threads errors    MLA_ERR_PARAM, MLA_ERR_SHAPE,
- * MLA_ERR_INDEX (see validate.h), MLA_ERR_NOMEM; then nothing was written threads   reentrant;
- * creates and joins its own source nkilib.experimental.mla.deepseek.mla_sparse_attention_cte_kernel
+ *   numerics  those of `attend`; each (row, head) is one online softmax over blocks of
+ *             MLA_SPARSE_BLOCK keys in listed order, dropped ones taken out first; the bits depend
+ *             on the order of the list, not on its layout, cores or threads
+ *   errors    MLA_ERR_PARAM, MLA_ERR_SHAPE, MLA_ERR_INDEX (see validate.h), MLA_ERR_NOMEM; then
+ *             nothing was written
+ *   threads   reentrant; creates and joins its own; the caller's floating-point environment neither
+ *             matters nor changes
+ *   source    nkilib.experimental.mla.deepseek.mla_sparse_attention_cte_kernel
  */
 int32_t mla_sparse_run(const struct mla_sparse_args *args, const struct mla_attend *attend,
                        char *message, size_t message_bytes);

@@ -8,6 +8,7 @@
  */
 #include "impl/registry.h"
 #include "impl/test_data.h"
+#include "impl/test_mode.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -442,12 +443,62 @@ static void test_nan_stays(void **state)
     destroy(clean);
 }
 
+/* The caller's floating-point mode changes no bit and no verdict, and is the caller's again. */
+static void test_modes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(shapes); i++) {
+        struct sparse_case *want = make(&shapes[i]);
+        struct sparse_case *got = make(&shapes[i]);
+        run(want);
+        for (int mode = 0; mode < TEST_MODES_N; mode++) {
+            memset(got->out, 0xff, got->out_bytes);
+            memset(got->stats, 0xff, got->stats_bytes);
+            got->args.threads = ((int64_t)i + mode) % 4;
+            test_mode_set(mode);
+            const uint32_t before = test_mode_get();
+            const int32_t status = mla_registry_find("scalar")->sparse(&got->args, NULL, 0);
+            const uint32_t after = test_mode_get();
+            test_mode_reset();
+            assert_int_equal(status, MLA_OK);
+            assert_int_equal(after, before);
+            expect_same(want, got);
+        }
+        destroy(got);
+        destroy(want);
+    }
+}
+
+/* Without its flag q_pos_offset is not looked at, whatever it holds; listed and dense. */
+static void test_flag_off(void **state)
+{
+    static const int64_t offsets[] = {1, 90, -1, INT64_MAX, INT64_MIN};
+    const struct shape tried[] = {
+        {.queries = 2, .keys = 300, .heads = 16, .rope = 64, .topk = 256},
+        {.queries = 5, .keys = 150, .heads = 16, .rope = 64, .dense = 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(tried); i++) {
+        struct sparse_case *want = make(&tried[i]);
+        struct sparse_case *got = make(&tried[i]);
+        run(want);
+        for (size_t k = 0; k < COUNT(offsets); k++) {
+            got->args.q_pos_offset = offsets[k];
+            run(got);
+            expect_same(want, got);
+        }
+        destroy(got);
+        destroy(want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),    cmocka_unit_test(test_empty_rows),
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_orders),
-        cmocka_unit_test(test_nan_stays),
+        cmocka_unit_test(test_nan_stays), cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_flag_off),
     };
     return cmocka_run_group_tests_name("sparse", tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
  */
 #include "impl/team.h"
 
+#include "impl/fpenv.h"
 #include "impl/mla.h"
 
 #include <inttypes.h>
@@ -50,7 +51,7 @@ void mla_team_destroy(struct mla_team *team)
     pthread_mutex_destroy(&team->lock);
 }
 
-/* The first error wins. Called with the lock held. */
+/* The first error wins. Called with the lock held, or while there is no second thread yet. */
 static void record(struct mla_team *team, const char *what, int64_t worker)
 {
     if (team->status != MLA_OK) {
@@ -84,10 +85,13 @@ static bool pass_gate(struct mla_team *team, int64_t worker, bool prepared)
 static void *work(void *argument)
 {
     const struct worker *worker = argument;
+    fenv_t callers;
+    mla_fpenv_enter(&callers);
     const bool prepared = worker->job->prepare(worker->context, worker->number);
     if (pass_gate(worker->team, worker->number, prepared)) {
         worker->job->run(worker->context, worker->number);
     }
+    mla_fpenv_leave(&callers);
     return NULL;
 }
 

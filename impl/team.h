@@ -5,9 +5,12 @@
  * Nothing a caller can see may change unless the call is going to succeed. So every thread is
  * created and every worker has allocated its memory before the gate opens; if any of that fails,
  * the gate never opens, no worker runs, and the first error is the call's. Past the gate nothing
- * can fail. Workers that wait for one another's data do so on one event counter: who makes
- * something visible notifies; who finds nothing to do waits for the counter to leave the value it
- * read before it looked, so that no event between looking and sleeping is lost.
+ * can fail that a program is told of; only memory that is first touched there may still be lost, on
+ * a system that hands out more than it has (overcommit).
+ *
+ * Workers that wait for one another's data do so on one event counter: who makes something visible
+ * notifies; who finds nothing to do waits for the counter to leave the value it read before it
+ * looked, so that no event between looking and sleeping is lost.
  */
 #ifndef MLA_IMPL_TEAM_H
 #define MLA_IMPL_TEAM_H
@@ -43,9 +46,10 @@ int32_t mla_team_init(struct mla_team *team, int64_t workers_n);
 void mla_team_destroy(struct mla_team *team);
 
 /*
- * Run the job on workers_n threads, the calling one being worker 0, and join them. Returns MLA_OK,
- * or the first error with team->message saying what could not be had; then no run() was called.
- * Memory that prepare() took is the caller's to release in either case, after this returns.
+ * Run the job on workers_n threads, the calling one being worker 0, and join them. All of them run
+ * it in the default floating-point environment; the caller's is as before on return. Returns
+ * MLA_OK, or the first error with team->message saying what could not be had; then no run() was
+ * called. Memory that prepare() took is the caller's to release in either case, after this returns.
  */
 int32_t mla_team_run(struct mla_team *team, const struct mla_team_job *job, void *context);
 

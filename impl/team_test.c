@@ -6,6 +6,7 @@
 
 #include "impl/mla.h"
 #include "impl/test_data.h"
+#include "impl/test_mode.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,6 +22,8 @@ struct shared {
     int64_t failing;    /* worker whose prepare() fails, -1: none */
     int64_t turn;       /* the relay below; guarded by nothing but the events' order */
     atomic_llong place;
+    uint32_t mode; /* the default one, and how often it was not met */
+    atomic_int strange_n;
 };
 
 static void await_error(struct mla_team *team)
@@ -113,6 +116,45 @@ static void test_events(void **state)
     mla_team_destroy(&shared.team);
 }
 
+/* Every worker, the calling thread included, computes in the default mode; the caller's returns. */
+static bool prepare_mode(void *context, int64_t worker)
+{
+    struct shared *shared = context;
+    (void)worker;
+    if (test_mode_get() != shared->mode) {
+        atomic_fetch_add(&shared->strange_n, 1);
+    }
+    return true;
+}
+
+static void run_mode(void *context, int64_t worker)
+{
+    prepare_mode(context, worker);
+    feraiseexcept(FE_INEXACT);
+}
+
+static void test_mode(void **state)
+{
+    static const struct mla_team_job job = {.prepare = prepare_mode, .run = run_mode};
+    (void)state;
+    for (int mode = 0; mode < TEST_MODES_N; mode++) {
+        struct shared shared = {.failing = -1};
+        assert_int_equal(mla_team_init(&shared.team, WORKERS), MLA_OK);
+        test_mode_reset();
+        shared.mode = test_mode_get();
+        test_mode_set(mode);
+        const uint32_t before = test_mode_get();
+        const int32_t status = mla_team_run(&shared.team, &job, &shared);
+        const uint32_t after = test_mode_get();
+        test_mode_reset();
+        assert_int_equal(status, MLA_OK);
+        assert_true(before != shared.mode);
+        assert_int_equal(after, before);
+        assert_int_equal(atomic_load(&shared.strange_n), 0);
+        mla_team_destroy(&shared.team);
+    }
+}
+
 static void test_size(void **state)
 {
     (void)state;
@@ -130,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gate),
         cmocka_unit_test(test_events),
+        cmocka_unit_test(test_mode),
         cmocka_unit_test(test_size),
     };
     return cmocka_run_group_tests_name("team", tests, NULL, NULL);

@@ -16,8 +16,6 @@
 
 #define PIECES_MAX 256 /* more links than this would only make the copies smaller */
 
-enum piece_state { PIECE_MISSING = 0, PIECE_CLAIMED = 1, PIECE_PRESENT = 2 };
-
 int32_t mla_transport_init(struct mla_transport *transport, const struct mla_ring_args *args,
                            const struct mla_layout *layout)
 {
@@ -39,7 +37,7 @@ int32_t mla_transport_init(struct mla_transport *transport, const struct mla_rin
         return MLA_ERR_NOMEM;
     }
     for (int64_t i = 0; i < size * size * pieces_n; i++) {
-        atomic_init(&transport->pieces[i], PIECE_MISSING);
+        atomic_init(&transport->pieces[i], MLA_PIECE_MISSING);
     }
     return MLA_OK;
 }
@@ -106,22 +104,22 @@ static bool pull_piece(struct mla_transport *transport, int64_t rank,
                        const struct mla_ring_step *step, int64_t piece)
 {
     atomic_uchar *mine = piece_of(transport, rank, step->source, piece);
-    unsigned char expected = PIECE_MISSING;
+    unsigned char expected = MLA_PIECE_MISSING;
 
-    if (atomic_load_explicit(mine, memory_order_relaxed) != PIECE_MISSING) {
+    if (atomic_load_explicit(mine, memory_order_relaxed) != MLA_PIECE_MISSING) {
         return false;
     }
     if (step->hop != MLA_HOP_OWN &&
         atomic_load_explicit(piece_of(transport, step->upstream, step->source, piece),
-                             memory_order_acquire) != PIECE_PRESENT) {
+                             memory_order_acquire) != MLA_PIECE_PRESENT) {
         return false;
     }
-    if (!atomic_compare_exchange_strong_explicit(mine, &expected, PIECE_CLAIMED,
+    if (!atomic_compare_exchange_strong_explicit(mine, &expected, MLA_PIECE_CLAIMED,
                                                  memory_order_relaxed, memory_order_relaxed)) {
         return false;
     }
     copy_piece(transport, rank, step, piece);
-    atomic_store_explicit(mine, PIECE_PRESENT, memory_order_release);
+    atomic_store_explicit(mine, MLA_PIECE_PRESENT, memory_order_release);
     /* The release sequence of these increments makes every piece visible to who reads the last. */
     atomic_fetch_add_explicit(&transport->present_n[rank][step->source], 1, memory_order_release);
     return true;

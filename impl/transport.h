@@ -20,13 +20,15 @@
 
 #include <stdatomic.h>
 
+enum mla_piece { MLA_PIECE_MISSING = 0, MLA_PIECE_CLAIMED = 1, MLA_PIECE_PRESENT = 2 };
+
 struct mla_transport {
     const struct mla_ring_args *args;
     int64_t ring_size;
-    int64_t rows_n;                                               /* rows of a shard that travel */
-    int64_t pieces_n;                                             /* pieces a shard travels in */
-    atomic_uchar *pieces;                                         /* [rank][source][piece] */
-    atomic_llong present_n[MLA_RING_SIZE_MAX][MLA_RING_SIZE_MAX]; /* pieces of source at rank */
+    int64_t rows_n;       /* rows of a shard that travel */
+    int64_t pieces_n;     /* pieces a shard travels in */
+    atomic_uchar *pieces; /* enum mla_piece [rank][source][piece] */
+    atomic_llong present_n[MLA_RING_SIZE_MAX][MLA_RING_SIZE_MAX];     /* pieces of source at rank */
     struct mla_ring_step steps[MLA_RING_SIZE_MAX][MLA_RING_SIZE_MAX]; /* visiting order of a rank */
 };
 
@@ -35,12 +37,10 @@ int32_t mla_transport_init(struct mla_transport *transport, const struct mla_rin
                            const struct mla_layout *layout);
 void mla_transport_free(struct mla_transport *transport);
 
-/* Pull every piece `rank` lacks and its neighbour has; how many were pulled. Any thread may call.
- */
+/* Pull every piece `rank` lacks and its neighbour has; how many were pulled. For any thread. */
 int64_t mla_transport_pull(struct mla_transport *transport, int64_t rank);
 
-/* May rank read the shard of `source` now? Its own is always there; the others when all pieces are.
- */
+/* May rank read the shard of `source` now? Its own always, another when all pieces are there. */
 bool mla_transport_present(const struct mla_transport *transport, int64_t rank, int64_t source);
 
 /* Has everything reached `rank` that is to pass through it? */

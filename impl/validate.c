@@ -55,7 +55,10 @@ static void ring_pointers(struct mla_rules *rules, const struct mla_ring_args *a
             break; /* no statistics wanted */
         }
         mla_rules_expect_pointer(rules, arrays[t].field, arrays[t].array);
-        for (int64_t i = 0; rules->status == MLA_OK && is_readable && i < a->ring_size; i++) {
+        if (rules->status != MLA_OK) {
+            return; /* there are no entries to read */
+        }
+        for (int64_t i = 0; is_readable && i < a->ring_size; i++) {
             const void *const of_rank[] = {a->q[i], t >= 1 ? a->kv[i] : NULL,
                                            t >= 2 ? a->gathered[i] : NULL,
                                            t >= 3 ? a->out[i] : NULL, t >= 4 ? a->stats[i] : NULL};
