@@ -36,6 +36,7 @@ static int replay_corpus(const char *path)
     char error[1024], line[MLA_CASE_LINE_MAX];
     if (mla_corpus_read(&corpus, path, error, sizeof error) != MLA_OK) {
         fprintf(stderr, "%s\n", error);
+        mla_corpus_free(&corpus);
         return 1;
     }
     for (size_t i = 0; i < corpus.n; i++) {

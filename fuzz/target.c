@@ -40,6 +40,8 @@ static void give_up(const char *what, const char *why)
 {
     fprintf(stderr, "%s: %s\n", what, why);
     fflush(stderr);
+    if (state.store != NULL)
+        (void)mla_store_inflight_end(state.store); /* not the case's doing */
     _exit(3); /* not exit: an engine would report that as a crash of the kernel */
 }
 
@@ -147,25 +149,34 @@ static uint32_t choose_relations(const struct mla_case *test)
     return 1u << (mla_number_mix(test->seed ^ test->row_seed) % relations_n);
 }
 
+/* From here until end_flight the death of this process is a finding on this case. */
+static void begin_flight(const struct mla_case *test, const char *spec)
+{
+    char line[MLA_CASE_LINE_MAX], repro[MLA_REPRO_MAX];
+    struct mla_store_case row;
+    if (state.store == NULL)
+        return;
+    mla_case_format(test, line);
+    mla_record_case(test, line, &row);
+    mla_store_inflight_begin(state.store, &row, spec, mla_record_repro(spec, line, repro));
+}
+
+static void end_flight(void)
+{
+    if (state.store != NULL)
+        mla_store_inflight_end(state.store);
+}
+
 static void judge(struct mla_subject *subject, const struct mla_case *test,
                   const struct mla_kernel_choice *choice)
 {
     struct mla_verdict verdict;
     struct mla_judge_options options = {
         .seconds_limit = 0, .oracle_threads = 1, .relations = choose_relations(test)};
-    if (state.store != NULL) {
-        char line[MLA_CASE_LINE_MAX], repro[MLA_REPRO_MAX];
-        struct mla_store_case row;
-        mla_case_format(test, line);
-        mla_record_case(test, line, &row);
-        mla_store_inflight_begin(state.store, &row, choice->spec,
-                                 mla_record_repro(choice->spec, line, repro));
-    }
+    begin_flight(test, choice->spec);
     state.in_kernel = true;
     mla_subject_judge(subject, choice->kernel, &options, &verdict);
     state.in_kernel = false;
-    if (state.store != NULL)
-        mla_store_inflight_end(state.store);
     keep(test, choice->spec, &verdict);
 }
 
@@ -181,11 +192,15 @@ int mla_target_run(const uint8_t *data, size_t size, enum mla_op op, bool reject
     mla_case_decode(data, size, op, reject, &test);
     if (is_deadly(&test))
         return 0;
-    if (mla_subject_make(&test, &subject, error) != MLA_OK)
-        return 0; /* no memory, or an override that names nothing: says nothing about the kernel */
+    begin_flight(&test, state.kernels.list[0].spec);
+    if (mla_subject_make(&test, &subject, error) != MLA_OK) {
+        end_flight();
+        return 0; /* no memory: says nothing about the kernel */
+    }
     for (size_t i = 0; i < state.kernels.n; i++)
         judge(subject, &test, &state.kernels.list[i]);
     mla_subject_free(subject);
+    end_flight();
     return 0;
 }
 
