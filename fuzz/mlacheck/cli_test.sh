@@ -3,25 +3,8 @@
 set -u
 bin=$1 plugins=$2 corpus=$3
 mlacheck=$bin/mlacheck
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+. "$(dirname "${BASH_SOURCE[0]}")/check.sh"
 db=$dir/results.db
-passed=0 failed=0
-
-# check NAME EXPECTED_CODE EXPECTED_TEXT command...: exit code, and a text somewhere in the output
-check() {
-    local name=$1 code=$2 text=$3 out status
-    shift 3
-    out=$(timeout 300 "$@" 2>&1 </dev/null)
-    status=$?
-    if [ "$status" -eq "$code" ] && grep -qF -- "$text" <<<"$out"; then
-        passed=$((passed + 1))
-        return
-    fi
-    failed=$((failed + 1))
-    printf 'FAILED: %s: exit %s (due %s), looked for: %s\n%s\n' \
-        "$name" "$status" "$code" "$text" "$(head -c 2000 <<<"$out")"
-}
 
 line='sparse v=1 S=1 S_kv=128 H=16 Rr=64 K=128 tiled=0 dense=0 offset=- order=mx4 cores=1 threads=0 scale=0x1.555556p-5 family=upstream region=normal amount=0 indices=sorted poison=nan stats=1 seed=1 rows=4 row_seed=1 slow=0 set=- put=-'
 

@@ -3,24 +3,7 @@
 set -u
 bin=$1 plugins=$2 corpus=$3
 mlacheck=$bin/mlacheck
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-passed=0 failed=0
-
-# check NAME EXPECTED_CODE EXPECTED_TEXT command...
-check() {
-    local name=$1 code=$2 text=$3 out status
-    shift 3
-    out=$(timeout 300 "$@" 2>&1 </dev/null)
-    status=$?
-    if [ "$status" -eq "$code" ] && grep -qF -- "$text" <<<"$out"; then
-        passed=$((passed + 1))
-        return
-    fi
-    failed=$((failed + 1))
-    printf 'FAILED: %s: exit %s (due %s), looked for: %s\n%s\n' \
-        "$name" "$status" "$code" "$text" "$(head -c 3000 <<<"$out")"
-}
+. "$(dirname "${BASH_SOURCE[0]}")/check.sh"
 
 # The honest kernel, on every target, from the corpus's seeds.
 check 'scalar' 0 '"failed":0' "$mlacheck" fuzz --time 12 --jobs 2 --set "$corpus/special.txt" \
