@@ -173,7 +173,7 @@ static void fix_rows(struct mla_case *test)
                    : test->sparse.dense    ? test->sparse.keys
                                            : test->sparse.topk;
     int64_t columns = mla_case_width(test) + mla_case_value_width(test);
-    int64_t most = clamp((int64_t)500000 / (keys * columns), 1, 16);
+    int64_t most = clamp((int64_t)300000 / (keys * columns), 1, 16);
     test->rows = clamp(test->rows, 1, most);
 }
 

@@ -33,12 +33,26 @@ static uint16_t poison(int32_t kind, uint64_t bits)
     }
 }
 
-static void poison_row(const struct mla_case *test, int32_t kind, uint64_t place, int64_t width,
+/* Poison of one kind, a short cycle of it: big caches are mostly poison, and it must be quick to lay. */
+#define CYCLE 64
+struct poison_cycle {
+    uint16_t values[CYCLE];
+};
+
+static struct poison_cycle make_poison(const struct mla_case *test, int32_t kind)
+{
+    struct poison_cycle cycle;
+    uint64_t stream = mla_stream_key(test->seed, MLA_STREAM_POISON);
+    for (uint64_t i = 0; i < CYCLE; i++)
+        cycle.values[i] = poison(kind, mla_number_at(stream, i, 0, 0));
+    return cycle;
+}
+
+static void poison_row(const struct poison_cycle *cycle, int64_t place, int64_t width,
                        uint16_t *row)
 {
-    uint64_t stream = mla_stream_key(test->seed, MLA_STREAM_POISON);
     for (int64_t c = 0; c < width; c++)
-        row[c] = poison(kind, mla_number_at(stream, place, (uint64_t)c, 0));
+        row[c] = cycle->values[(uint64_t)(place * 7 + c) % CYCLE];
 }
 
 static struct mla_family_view make_view(const struct mla_case *test)
@@ -65,6 +79,9 @@ static void fill_keys(struct mla_tensors *t, const struct mla_family *family,
     const struct mla_ring_args *a = &t->ring;
     const struct mla_case *test = &t->test;
     uint16_t *kv = (uint16_t *)(void *)mla_tensors_find(t, "kv", source)->guard.data;
+    /* A poisoned future key must be one that makes its viewers' rows unspecified: NaN. */
+    const struct poison_cycle garbage = make_poison(test, test->poison);
+    const struct poison_cycle nan = make_poison(test, MLA_POISON_NAN);
     for (int64_t b = 0; b < a->kv_batch; b++)
         for (int64_t r = 0; r < a->kv_rows; r++) {
             uint16_t *row = kv + (b * a->kv_rows + r) * a->head_dim;
@@ -72,10 +89,8 @@ static void fill_keys(struct mla_tensors *t, const struct mla_family *family,
             bool ours = !a->has_slot || b == a->kv_cache_batch_idx;
             bool hidden = !ours || position >= a->logical_n;
             bool future = test->has_future && position >= test->future;
-            uint64_t place = (uint64_t)b << 40 | (uint64_t)(source * a->kv_rows + r);
-            /* A poisoned future key must be one that makes its viewers' rows unspecified: NaN. */
             if (hidden || future)
-                poison_row(test, hidden ? test->poison : MLA_POISON_NAN, place, a->head_dim, row);
+                poison_row(hidden ? &garbage : &nan, source * a->kv_rows + r + b, a->head_dim, row);
             else
                 family->key(view, a->has_slot ? 0 : b, position, row);
         }
@@ -86,13 +101,13 @@ static void fill_queries(struct mla_tensors *t, const struct mla_family *family,
 {
     const struct mla_ring_args *a = &t->ring;
     uint16_t *row = (uint16_t *)(void *)mla_tensors_find(t, "q", rank)->guard.data;
+    const struct poison_cycle garbage = make_poison(&t->test, t->test.poison);
     for (int64_t b = 0; b < a->batch; b++)
         for (int64_t h = 0; h < a->heads; h++)
             for (int64_t r = 0; r < a->q_rows; r++, row += a->head_dim) {
                 int64_t position = mla_oracle_query_position(a, rank, r);
                 if (position < 0)
-                    poison_row(&t->test, t->test.poison, (uint64_t)(rank * a->q_rows + r),
-                               a->head_dim, row);
+                    poison_row(&garbage, rank * a->q_rows + r, a->head_dim, row);
                 else
                     family->query(view, b, h, position, row);
             }
@@ -178,6 +193,7 @@ static void fill_rows(struct mla_tensors *t, const struct mla_family_view *view,
     const struct mla_sparse_args *a = &t->sparse;
     const struct mla_family *family = mla_families(&(size_t){0})[t->test.family];
     uint16_t row[MLA_LATENT + MLA_ROPE_MAX];
+    const struct poison_cycle garbage = make_poison(&t->test, t->test.poison);
     uint16_t *q_lift = (uint16_t *)(void *)mla_tensors_find(t, "q_lift", 0)->guard.data;
     uint16_t *q_pe = (uint16_t *)(void *)mla_tensors_find(t, "q_pe", 0)->guard.data;
     uint16_t *c_kv = (uint16_t *)(void *)mla_tensors_find(t, "c_kv", 0)->guard.data;
@@ -192,7 +208,7 @@ static void fill_rows(struct mla_tensors *t, const struct mla_family_view *view,
         if (used[j])
             family->key(view, 0, j, row);
         else
-            poison_row(&t->test, t->test.poison, (uint64_t)j, view->width, row);
+            poison_row(&garbage, j, view->width, row);
         split_row(a, row, c_kv + j * a->latent, k_pe + j * a->rope);
     }
 }
