@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * calls.c - the two operations, row by row, by an adversary.
+ *
+ * Which keys a row sees comes from the oracle's list: an adversary tests what is said about
+ * arithmetic, not about positions, and must agree on those with whoever judges it. Seeds are made of
+ * the shape, the row's place and its query, never of keys or values: a blind adversary's choices
+ * must not know the coins of V.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fuzz/adversary/attend.h"
+#include "oracle/bf16.h"
+#include "oracle/visible.h"
+
+/* A row's place among all, and what is written there. */
+struct place {
+    int64_t rank, batch, head, row;
+};
+
+static uint64_t seed_of(const struct mla_adversary_row *row, struct place p)
+{
+    uint64_t seed = mla_number_at((uint64_t)row->keys_n, (uint64_t)(p.rank << 32 | p.batch),
+                                  (uint64_t)p.head, (uint64_t)p.row);
+    for (int part = 0; part < 2; part++)
+        for (int64_t i = 0; i < row->part_n[part]; i++)
+            seed = (seed ^ row->query[part][i]) * 0x100000001b3u;
+    return mla_number_mix(seed);
+}
+
+static void attend(struct mla_adversary_row *row, struct mla_adversary_work *work, struct place p)
+{
+    row->seed = row->keys_n > 0 ? seed_of(row, p) : 0;
+    mla_adversary_attend(row, work);
+}
+
+static uint16_t output(const struct mla_model *model, double y)
+{
+    return model->out_round == MLA_OUT_TRUNCATE ? mla_oracle_bf16_truncate(y)
+                                                : mla_oracle_bf16_nearest(y);
+}
+
+static int32_t end(struct mla_adversary_row *row, struct mla_adversary_work *work, int32_t status,
+                   char *message, size_t message_bytes)
+{
+    mla_adversary_work_free(work);
+    free(row->real);
+    free(row->keys[1]);
+    free(row->keys[0]);
+    if (message != NULL && message_bytes > 0)
+        snprintf(message, message_bytes, "%s", status == MLA_OK ? "" : "out of memory");
+    return status;
+}
+
+/* Room for keys_most keys; the row's sizes are set. */
+static int32_t begin(struct mla_adversary_row *row, struct mla_adversary_work *work,
+                     int64_t keys_most)
+{
+    row->keys[0] = calloc((size_t)keys_most, sizeof *row->keys[0]);
+    row->keys[1] = calloc((size_t)keys_most, sizeof *row->keys[1]);
+    row->real = calloc((size_t)row->columns_n, sizeof *row->real);
+    *work = (struct mla_adversary_work){0};
+    if (row->keys[0] == NULL || row->keys[1] == NULL || row->real == NULL)
+        return MLA_ERR_NOMEM;
+    return mla_adversary_work_make(work, row->part_n[0] + row->part_n[1], keys_most,
+                                   row->columns_n);
+}
+
+/* ---- ring ---- */
+
+static void store_ring(const struct mla_ring_args *a, const struct mla_adversary_row *row,
+                       struct place p)
+{
+    int64_t plane = p.batch * a->heads + p.head;
+    uint16_t *out = a->out[p.rank] + (plane * a->q_rows + p.row) * a->head_dim_v;
+    for (int64_t c = 0; c < a->head_dim_v; c++)
+        out[c] = output(row->model, row->real[c]);
+    if (a->stats != NULL) {
+        float *stats = a->stats[p.rank] + plane * 2 * a->q_rows + p.row;
+        stats[0] = (float)row->max;
+        stats[a->q_rows] = (float)row->sum;
+    }
+}
+
+static int32_t ring_row(const struct mla_ring_args *a, struct mla_adversary_row *row,
+                        struct mla_adversary_work *work, struct place p)
+{
+    struct mla_oracle_visible visible;
+    int32_t status = mla_oracle_visible_ring(a, p.rank, p.row, &visible);
+    if (status != MLA_OK)
+        return status;
+    row->keys_n = visible.keys_n;
+    row->shard_n = visible.shard_n;
+    for (p.batch = 0; p.batch < a->batch; p.batch++) {
+        int64_t cache = a->has_slot ? a->kv_cache_batch_idx : p.batch;
+        for (int64_t j = 0; j < row->keys_n; j++)
+            row->keys[0][j] = a->kv[visible.keys[j].source] +
+                              (cache * a->kv_rows + visible.keys[j].row) * a->head_dim;
+        for (p.head = 0; p.head < a->heads; p.head++) {
+            int64_t plane = p.batch * a->heads + p.head;
+            row->query[0] = a->q[p.rank] + (plane * a->q_rows + p.row) * a->head_dim;
+            attend(row, work, p);
+            store_ring(a, row, p);
+        }
+    }
+    mla_oracle_visible_free(&visible);
+    return MLA_OK;
+}
+
+int32_t mla_adversary_ring(const struct mla_adversary *adversary, const struct mla_ring_args *args,
+                           char *message, size_t message_bytes)
+{
+    struct mla_adversary_work work;
+    struct mla_adversary_row row = {
+        .plan = &adversary->plan,
+        .model = adversary->uses != NULL ? adversary->uses : &adversary->kernel.ring_model,
+        .part_n = {args->head_dim, 0},
+        .columns_n = args->head_dim_v,
+        .shards_n = args->ring_size,
+        .chunk = args->k_chunk_size,
+        .scale =
+            (double)(args->has_scale ? args->scale : (float)(1.0 / sqrt((double)args->head_dim)))};
+    struct place p = {0};
+    int32_t status = begin(&row, &work, args->ring_size * args->kv_rows);
+    for (p.rank = 0; p.rank < args->ring_size; p.rank++)
+        for (p.row = 0; p.row < args->q_rows && status == MLA_OK; p.row++)
+            status = ring_row(args, &row, &work, p);
+    return end(&row, &work, status, message, message_bytes);
+}
+
+/* ---- sparse ---- */
+
+static void store_sparse(const struct mla_sparse_args *a, const struct mla_adversary_row *row,
+                         struct place p)
+{
+    int64_t plane = p.row * a->heads + p.head, quarter = a->latent / 4;
+    for (int64_t c = 0; c < a->latent; c++) {
+        int64_t at = a->out_order == MLA_OUT_MX4 ? c % 4 * quarter + c / 4 : c;
+        a->out[plane * a->latent + at] = output(row->model, row->real[c]);
+    }
+    if (a->stats != NULL) {
+        a->stats[plane * 2] = (float)row->max;
+        a->stats[plane * 2 + 1] = (float)row->sum;
+    }
+}
+
+static int32_t sparse_row(const struct mla_sparse_args *a, struct mla_adversary_row *row,
+                          struct mla_adversary_work *work, struct place p)
+{
+    struct mla_oracle_visible visible;
+    int32_t status = mla_oracle_visible_sparse(a, p.row, &visible);
+    if (status != MLA_OK)
+        return status;
+    row->keys_n = visible.keys_n;
+    row->shard_n = visible.shard_n;
+    for (int64_t j = 0; j < row->keys_n; j++) {
+        row->keys[0][j] = a->c_kv + visible.keys[j].row * a->latent;
+        row->keys[1][j] = a->k_pe + visible.keys[j].row * a->rope;
+    }
+    for (p.head = 0; p.head < a->heads; p.head++) {
+        int64_t plane = p.row * a->heads + p.head;
+        row->query[0] = a->q_lift + plane * a->latent;
+        row->query[1] = a->q_pe + plane * a->rope;
+        attend(row, work, p);
+        store_sparse(a, row, p);
+    }
+    mla_oracle_visible_free(&visible);
+    return MLA_OK;
+}
+
+int32_t mla_adversary_sparse(const struct mla_adversary *adversary,
+                             const struct mla_sparse_args *args, char *message,
+                             size_t message_bytes)
+{
+    struct mla_adversary_work work;
+    struct mla_adversary_row row = {
+        .plan = &adversary->plan,
+        .model = adversary->uses != NULL ? adversary->uses : &adversary->kernel.sparse_model,
+        .part_n = {args->latent, args->rope},
+        .columns_n = args->latent,
+        .shards_n = 1,
+        .chunk = 128,
+        .scale = (double)args->softmax_scale};
+    struct place p = {0};
+    int32_t status = begin(&row, &work, args->dense ? args->keys : args->topk);
+    for (p.row = 0; p.row < args->queries && status == MLA_OK; p.row++)
+        status = sparse_row(args, &row, &work, p);
+    return end(&row, &work, status, message, message_bytes);
+}
