@@ -46,7 +46,7 @@ int32_t mla_family_find(const char *name);   /* -1 when unknown */
 bool mla_family_knows(int32_t family, int32_t region);
 
 extern const struct mla_family mla_family_upstream, mla_family_profile, mla_family_full,
-    mla_family_exact, mla_family_coded;
+    mla_family_exact, mla_family_coded, mla_family_extreme;
 
 /* Streams: which use of the seed a random number belongs to. */
 enum mla_stream {

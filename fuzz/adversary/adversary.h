@@ -26,10 +26,11 @@ enum mla_adversary_score {
     MLA_SCORE_TREE            /* pairwise */
 };
 
-#define MLA_ADVERSARY_CHUNKS (-1) /* block_keys: the call's K chunks, shard by shard */
-#define MLA_ADVERSARY_LANES  16   /* lanes of MLA_SCORE_LANES */
-#define MLA_ADVERSARY_PARTS  4    /* most states that are merged */
-#define MLA_ADVERSARY_LEVELS 16   /* of a pairwise sum: blocks of up to 2^15 keys */
+#define MLA_ADVERSARY_CHUNKS       (-1) /* block_keys: the call's K chunks, shard by shard */
+#define MLA_ADVERSARY_SPARSE_CHUNK 128  /* and the sparse operation's */
+#define MLA_ADVERSARY_LANES        16   /* lanes of MLA_SCORE_LANES */
+#define MLA_ADVERSARY_PARTS        4    /* most states that are merged */
+#define MLA_ADVERSARY_LEVELS       16   /* of a pairwise sum: blocks of up to 2^15 keys */
 
 /* What is done, beside the model's numbers. */
 struct mla_adversary_plan {

@@ -58,6 +58,29 @@ struct mla_adversary_row {
 /* Cannot fail. Non-finite inputs give non-finite results. */
 void mla_adversary_attend(struct mla_adversary_row *row, struct mla_adversary_work *work);
 
+/*
+ * calls.c, for tests: one row of a call, and its outputs before they are rounded to bf16; result->real
+ * has a number for each column. MLA_OK or MLA_ERR_NOMEM.
+ */
+struct mla_adversary_place {
+    int64_t rank, batch, head, row;
+};
+
+struct mla_adversary_result {
+    double *real;
+    double max, sum;
+    int64_t column; /* the one aimed at, -1 without keys, */
+    double direction;
+};
+
+int32_t mla_adversary_ring_one(const struct mla_adversary *adversary,
+                               const struct mla_ring_args *args, struct mla_adversary_place place,
+                               struct mla_adversary_result *result);
+int32_t mla_adversary_sparse_one(const struct mla_adversary *adversary,
+                                 const struct mla_sparse_args *args,
+                                 struct mla_adversary_place place,
+                                 struct mla_adversary_result *result);
+
 /* score.c: the scores of all keys into work->exact, and from there (with row's choices) the
  * computed ones into work->score. */
 struct mla_adversary_scores {

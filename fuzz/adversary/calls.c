@@ -15,12 +15,7 @@
 #include "oracle/bf16.h"
 #include "oracle/visible.h"
 
-/* A row's place among all, and what is written there. */
-struct place {
-    int64_t rank, batch, head, row;
-};
-
-static uint64_t seed_of(const struct mla_adversary_row *row, struct place p)
+static uint64_t seed_of(const struct mla_adversary_row *row, struct mla_adversary_place p)
 {
     uint64_t seed = mla_number_at((uint64_t)row->keys_n, (uint64_t)(p.rank << 32 | p.batch),
                                   (uint64_t)p.head, (uint64_t)p.row);
@@ -30,7 +25,8 @@ static uint64_t seed_of(const struct mla_adversary_row *row, struct place p)
     return mla_number_mix(seed);
 }
 
-static void attend(struct mla_adversary_row *row, struct mla_adversary_work *work, struct place p)
+static void attend(struct mla_adversary_row *row, struct mla_adversary_work *work,
+                   struct mla_adversary_place p)
 {
     row->seed = row->keys_n > 0 ? seed_of(row, p) : 0;
     mla_adversary_attend(row, work);
@@ -42,16 +38,29 @@ static uint16_t output(const struct mla_model *model, double y)
                                                 : mla_oracle_bf16_nearest(y);
 }
 
-static int32_t end(struct mla_adversary_row *row, struct mla_adversary_work *work, int32_t status,
-                   char *message, size_t message_bytes)
+static void end(struct mla_adversary_row *row, struct mla_adversary_work *work)
 {
     mla_adversary_work_free(work);
     free(row->real);
     free(row->keys[1]);
     free(row->keys[0]);
+}
+
+static int32_t finish(int32_t status, char *message, size_t message_bytes)
+{
     if (message != NULL && message_bytes > 0)
         snprintf(message, message_bytes, "%s", status == MLA_OK ? "" : "out of memory");
     return status;
+}
+
+static void report(const struct mla_adversary_row *row, struct mla_adversary_result *result)
+{
+    for (int64_t c = 0; c < row->columns_n; c++)
+        result->real[c] = row->real[c];
+    result->column = row->column;
+    result->direction = row->direction;
+    result->max = row->max;
+    result->sum = row->sum;
 }
 
 /* Room for keys_most keys; the row's sizes are set. */
@@ -71,7 +80,7 @@ static int32_t begin(struct mla_adversary_row *row, struct mla_adversary_work *w
 /* ---- ring ---- */
 
 static void store_ring(const struct mla_ring_args *a, const struct mla_adversary_row *row,
-                       struct place p)
+                       struct mla_adversary_place p)
 {
     int64_t plane = p.batch * a->heads + p.head;
     uint16_t *out = a->out[p.rank] + (plane * a->q_rows + p.row) * a->head_dim_v;
@@ -84,24 +93,36 @@ static void store_ring(const struct mla_ring_args *a, const struct mla_adversary
     }
 }
 
+static void ring_keys(const struct mla_ring_args *a, struct mla_adversary_row *row,
+                      const struct mla_oracle_visible *visible, int64_t batch)
+{
+    int64_t cache = a->has_slot ? a->kv_cache_batch_idx : batch;
+    row->keys_n = visible->keys_n;
+    row->shard_n = visible->shard_n;
+    for (int64_t j = 0; j < row->keys_n; j++)
+        row->keys[0][j] = a->kv[visible->keys[j].source] +
+                          (cache * a->kv_rows + visible->keys[j].row) * a->head_dim;
+}
+
+static void ring_attend(const struct mla_ring_args *a, struct mla_adversary_row *row,
+                        struct mla_adversary_work *work, struct mla_adversary_place p)
+{
+    int64_t plane = p.batch * a->heads + p.head;
+    row->query[0] = a->q[p.rank] + (plane * a->q_rows + p.row) * a->head_dim;
+    attend(row, work, p);
+}
+
 static int32_t ring_row(const struct mla_ring_args *a, struct mla_adversary_row *row,
-                        struct mla_adversary_work *work, struct place p)
+                        struct mla_adversary_work *work, struct mla_adversary_place p)
 {
     struct mla_oracle_visible visible;
     int32_t status = mla_oracle_visible_ring(a, p.rank, p.row, &visible);
     if (status != MLA_OK)
         return status;
-    row->keys_n = visible.keys_n;
-    row->shard_n = visible.shard_n;
     for (p.batch = 0; p.batch < a->batch; p.batch++) {
-        int64_t cache = a->has_slot ? a->kv_cache_batch_idx : p.batch;
-        for (int64_t j = 0; j < row->keys_n; j++)
-            row->keys[0][j] = a->kv[visible.keys[j].source] +
-                              (cache * a->kv_rows + visible.keys[j].row) * a->head_dim;
+        ring_keys(a, row, &visible, p.batch);
         for (p.head = 0; p.head < a->heads; p.head++) {
-            int64_t plane = p.batch * a->heads + p.head;
-            row->query[0] = a->q[p.rank] + (plane * a->q_rows + p.row) * a->head_dim;
-            attend(row, work, p);
+            ring_attend(a, row, work, p);
             store_ring(a, row, p);
         }
     }
@@ -109,31 +130,59 @@ static int32_t ring_row(const struct mla_ring_args *a, struct mla_adversary_row 
     return MLA_OK;
 }
 
-int32_t mla_adversary_ring(const struct mla_adversary *adversary, const struct mla_ring_args *args,
-                           char *message, size_t message_bytes)
+static struct mla_adversary_row ring_begin(const struct mla_adversary *adversary,
+                                           const struct mla_ring_args *args)
 {
-    struct mla_adversary_work work;
-    struct mla_adversary_row row = {
+    const struct mla_model *declared = &adversary->kernel.ring_model;
+    return (struct mla_adversary_row){
         .plan = &adversary->plan,
-        .model = adversary->uses != NULL ? adversary->uses : &adversary->kernel.ring_model,
+        .model = adversary->uses != NULL ? adversary->uses : declared,
         .part_n = {args->head_dim, 0},
         .columns_n = args->head_dim_v,
         .shards_n = args->ring_size,
         .chunk = args->k_chunk_size,
         .scale =
             (double)(args->has_scale ? args->scale : (float)(1.0 / sqrt((double)args->head_dim)))};
-    struct place p = {0};
+}
+
+int32_t mla_adversary_ring(const struct mla_adversary *adversary, const struct mla_ring_args *args,
+                           char *message, size_t message_bytes)
+{
+    struct mla_adversary_work work;
+    struct mla_adversary_row row = ring_begin(adversary, args);
+    struct mla_adversary_place p = {0};
     int32_t status = begin(&row, &work, args->ring_size * args->kv_rows);
     for (p.rank = 0; p.rank < args->ring_size; p.rank++)
         for (p.row = 0; p.row < args->q_rows && status == MLA_OK; p.row++)
             status = ring_row(args, &row, &work, p);
-    return end(&row, &work, status, message, message_bytes);
+    end(&row, &work);
+    return finish(status, message, message_bytes);
+}
+
+int32_t mla_adversary_ring_one(const struct mla_adversary *adversary,
+                               const struct mla_ring_args *args, struct mla_adversary_place p,
+                               struct mla_adversary_result *result)
+{
+    struct mla_adversary_work work;
+    struct mla_oracle_visible visible;
+    struct mla_adversary_row row = ring_begin(adversary, args);
+    int32_t status = begin(&row, &work, args->ring_size * args->kv_rows);
+    if (status == MLA_OK)
+        status = mla_oracle_visible_ring(args, p.rank, p.row, &visible);
+    if (status == MLA_OK) {
+        ring_keys(args, &row, &visible, p.batch);
+        ring_attend(args, &row, &work, p);
+        report(&row, result);
+        mla_oracle_visible_free(&visible);
+    }
+    end(&row, &work);
+    return status;
 }
 
 /* ---- sparse ---- */
 
 static void store_sparse(const struct mla_sparse_args *a, const struct mla_adversary_row *row,
-                         struct place p)
+                         struct mla_adversary_place p)
 {
     int64_t plane = p.row * a->heads + p.head, quarter = a->latent / 4;
     for (int64_t c = 0; c < a->latent; c++) {
@@ -146,28 +195,53 @@ static void store_sparse(const struct mla_sparse_args *a, const struct mla_adver
     }
 }
 
+static void sparse_keys(const struct mla_sparse_args *a, struct mla_adversary_row *row,
+                        const struct mla_oracle_visible *visible)
+{
+    row->keys_n = visible->keys_n;
+    row->shard_n = visible->shard_n;
+    for (int64_t j = 0; j < row->keys_n; j++) {
+        row->keys[0][j] = a->c_kv + visible->keys[j].row * a->latent;
+        row->keys[1][j] = a->k_pe + visible->keys[j].row * a->rope;
+    }
+}
+
+static void sparse_attend(const struct mla_sparse_args *a, struct mla_adversary_row *row,
+                          struct mla_adversary_work *work, struct mla_adversary_place p)
+{
+    int64_t plane = p.row * a->heads + p.head;
+    row->query[0] = a->q_lift + plane * a->latent;
+    row->query[1] = a->q_pe + plane * a->rope;
+    attend(row, work, p);
+}
+
 static int32_t sparse_row(const struct mla_sparse_args *a, struct mla_adversary_row *row,
-                          struct mla_adversary_work *work, struct place p)
+                          struct mla_adversary_work *work, struct mla_adversary_place p)
 {
     struct mla_oracle_visible visible;
     int32_t status = mla_oracle_visible_sparse(a, p.row, &visible);
     if (status != MLA_OK)
         return status;
-    row->keys_n = visible.keys_n;
-    row->shard_n = visible.shard_n;
-    for (int64_t j = 0; j < row->keys_n; j++) {
-        row->keys[0][j] = a->c_kv + visible.keys[j].row * a->latent;
-        row->keys[1][j] = a->k_pe + visible.keys[j].row * a->rope;
-    }
+    sparse_keys(a, row, &visible);
     for (p.head = 0; p.head < a->heads; p.head++) {
-        int64_t plane = p.row * a->heads + p.head;
-        row->query[0] = a->q_lift + plane * a->latent;
-        row->query[1] = a->q_pe + plane * a->rope;
-        attend(row, work, p);
+        sparse_attend(a, row, work, p);
         store_sparse(a, row, p);
     }
     mla_oracle_visible_free(&visible);
     return MLA_OK;
+}
+
+static struct mla_adversary_row sparse_begin(const struct mla_adversary *adversary,
+                                             const struct mla_sparse_args *args)
+{
+    const struct mla_model *declared = &adversary->kernel.sparse_model;
+    return (struct mla_adversary_row){.plan = &adversary->plan,
+                                      .model = adversary->uses != NULL ? adversary->uses : declared,
+                                      .part_n = {args->latent, args->rope},
+                                      .columns_n = args->latent,
+                                      .shards_n = 1,
+                                      .chunk = MLA_ADVERSARY_SPARSE_CHUNK,
+                                      .scale = (double)args->softmax_scale};
 }
 
 int32_t mla_adversary_sparse(const struct mla_adversary *adversary,
@@ -175,17 +249,31 @@ int32_t mla_adversary_sparse(const struct mla_adversary *adversary,
                              size_t message_bytes)
 {
     struct mla_adversary_work work;
-    struct mla_adversary_row row = {
-        .plan = &adversary->plan,
-        .model = adversary->uses != NULL ? adversary->uses : &adversary->kernel.sparse_model,
-        .part_n = {args->latent, args->rope},
-        .columns_n = args->latent,
-        .shards_n = 1,
-        .chunk = 128,
-        .scale = (double)args->softmax_scale};
-    struct place p = {0};
+    struct mla_adversary_row row = sparse_begin(adversary, args);
+    struct mla_adversary_place p = {0};
     int32_t status = begin(&row, &work, args->dense ? args->keys : args->topk);
     for (p.row = 0; p.row < args->queries && status == MLA_OK; p.row++)
         status = sparse_row(args, &row, &work, p);
-    return end(&row, &work, status, message, message_bytes);
+    end(&row, &work);
+    return finish(status, message, message_bytes);
+}
+
+int32_t mla_adversary_sparse_one(const struct mla_adversary *adversary,
+                                 const struct mla_sparse_args *args, struct mla_adversary_place p,
+                                 struct mla_adversary_result *result)
+{
+    struct mla_adversary_work work;
+    struct mla_oracle_visible visible;
+    struct mla_adversary_row row = sparse_begin(adversary, args);
+    int32_t status = begin(&row, &work, args->dense ? args->keys : args->topk);
+    if (status == MLA_OK)
+        status = mla_oracle_visible_sparse(args, p.row, &visible);
+    if (status == MLA_OK) {
+        sparse_keys(args, &row, &visible);
+        sparse_attend(args, &row, &work, p);
+        report(&row, result);
+        mla_oracle_visible_free(&visible);
+    }
+    end(&row, &work);
+    return status;
 }

@@ -22,7 +22,8 @@ static const struct option longs[] = {
     {"jobs", required_argument, NULL, 'j'},   {"slow", no_argument, NULL, 'w'},
     {"no-relations", no_argument, NULL, 'r'}, {"in-process", no_argument, NULL, 'p'},
     {"json", no_argument, NULL, 'J'},         {"verbose", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    {"help", no_argument, NULL, 'h'},         {"cases", required_argument, NULL, 'N'},
+    {NULL, 0, NULL, 0}};
 
 int mla_options_fail(int code, const char *verb, const char *format, ...)
 {
@@ -87,6 +88,8 @@ static const char *take(struct mla_options *o, int letter, const char *text)
         return append(o->ids, &o->ids_n, text) ? NULL : "given at most 64 times";
     case 'n':
         return integer(text, 1, &o->random) ? NULL : "an integer in 1 .. 2^63-1";
+    case 'N':
+        return integer(text, 1, &o->number) ? NULL : "an integer in 1 .. 2^63-1";
     case 'S':
         if (!integer(text, 0, &seed))
             return "an integer in 0 .. 2^63-1";
@@ -121,7 +124,7 @@ int mla_options_parse(struct mla_options *options, const char *verb, const char 
 {
     int letter;
     *options = (struct mla_options){
-        .db = "results/mlacheck.db", .random = -1, .seed = 1, .jobs = 1, .relations = true};
+        .db = "results/mlacheck.db", .random = -1, .number = -1, .seed = 1, .jobs = 1, .relations = true};
     opterr = 0;
     optind = 1;
     while ((letter = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
