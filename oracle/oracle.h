@@ -101,6 +101,17 @@ double mla_truth_disagreement(const struct mla_truth *a, const struct mla_truth 
 void mla_truth_free(struct mla_truth *truth);
 void mla_oracle_thread_done(void);
 
+/*
+ * The bf16 nearest to o of a column (ties to even), by Ziv's strategy: the truth's own radius mostly
+ * decides; where a midpoint of two bf16 lies inside it, the column is evaluated again with 256, 512
+ * and 1024 bits. Exact results (equal scores) decide ties; an o that is within 2^-1000 of a midpoint
+ * without being known to be it (scores in pairs over values whose mean is one) stays undecided:
+ * nearest holds both neighbours then, and otherwise the same value twice.
+ *
+ * MLA_OK; MLA_ERR_PARAM: a row without values, or no such column; MLA_ERR_NOMEM. Thread-safe.
+ */
+int32_t mla_truth_nearest(const struct mla_truth *truth, int64_t column, uint16_t nearest[2]);
+
 /* ---- bound ------------------------------------------------------------------------------------*/
 
 enum mla_bound_state {
