@@ -42,7 +42,7 @@ struct mla_adversary_row {
     int64_t part_n[2];
     int64_t keys_n;
     int64_t columns_n;
-    const int64_t *shard_n; /* keys by shard, in listed order */
+    int64_t shard_n[MLA_RING_SIZE_MAX]; /* keys by shard, in listed order */
     int64_t shards_n;
     int64_t chunk; /* keys in a block of a shard, for MLA_ADVERSARY_CHUNKS */
     double scale;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "fuzz/adversary/attend.h"
+#include "fuzz/faults/plain.h"
 #include "oracle/bf16.h"
 #include "oracle/visible.h"
 
@@ -93,15 +94,21 @@ static void store_ring(const struct mla_ring_args *a, const struct mla_adversary
     }
 }
 
+/* The keys of a row in the order of the ring's schedule: shard by shard as they arrive. */
 static void ring_keys(const struct mla_ring_args *a, struct mla_adversary_row *row,
-                      const struct mla_oracle_visible *visible, int64_t batch)
+                      const struct mla_oracle_visible *visible, struct mla_adversary_place p)
 {
-    int64_t cache = a->has_slot ? a->kv_cache_batch_idx : batch;
-    row->keys_n = visible->keys_n;
-    row->shard_n = visible->shard_n;
-    for (int64_t j = 0; j < row->keys_n; j++)
-        row->keys[0][j] = a->kv[visible->keys[j].source] +
-                          (cache * a->kv_rows + visible->keys[j].row) * a->head_dim;
+    int64_t order[MLA_RING_SIZE_MAX], n = 0;
+    int64_t cache = a->has_slot ? a->kv_cache_batch_idx : p.batch;
+    mla_plain_visit_order(a->ring_size, a->topology, p.rank, order);
+    for (int64_t step = 0; step < a->ring_size; step++) {
+        row->shard_n[step] = visible->shard_n[order[step]];
+        for (int64_t j = 0; j < visible->keys_n; j++)
+            if (visible->keys[j].source == order[step])
+                row->keys[0][n++] =
+                    a->kv[order[step]] + (cache * a->kv_rows + visible->keys[j].row) * a->head_dim;
+    }
+    row->keys_n = n;
 }
 
 static void ring_attend(const struct mla_ring_args *a, struct mla_adversary_row *row,
@@ -120,7 +127,7 @@ static int32_t ring_row(const struct mla_ring_args *a, struct mla_adversary_row 
     if (status != MLA_OK)
         return status;
     for (p.batch = 0; p.batch < a->batch; p.batch++) {
-        ring_keys(a, row, &visible, p.batch);
+        ring_keys(a, row, &visible, p);
         for (p.head = 0; p.head < a->heads; p.head++) {
             ring_attend(a, row, work, p);
             store_ring(a, row, p);
@@ -170,7 +177,7 @@ int32_t mla_adversary_ring_one(const struct mla_adversary *adversary,
     if (status == MLA_OK)
         status = mla_oracle_visible_ring(args, p.rank, p.row, &visible);
     if (status == MLA_OK) {
-        ring_keys(args, &row, &visible, p.batch);
+        ring_keys(args, &row, &visible, p);
         ring_attend(args, &row, &work, p);
         report(&row, result);
         mla_oracle_visible_free(&visible);
@@ -199,7 +206,7 @@ static void sparse_keys(const struct mla_sparse_args *a, struct mla_adversary_ro
                         const struct mla_oracle_visible *visible)
 {
     row->keys_n = visible->keys_n;
-    row->shard_n = visible->shard_n;
+    row->shard_n[0] = visible->keys_n;
     for (int64_t j = 0; j < row->keys_n; j++) {
         row->keys[0][j] = a->c_kv + visible->keys[j].row * a->latent;
         row->keys[1][j] = a->k_pe + visible->keys[j].row * a->rope;
