@@ -102,21 +102,15 @@ void mla_selfcheck_draw(struct mla_case *test, enum mla_op op, struct mla_rng *r
     mla_case_fix(test);
 }
 
-static int32_t define(const struct mla_tensors *t, struct mla_row row, struct mla_truth **truth)
-{
-    return t->test.op == MLA_OP_RING ? mla_definition_ring(&t->ring, row, truth)
-                                     : mla_definition_sparse(&t->sparse, row, truth);
-}
-
 int32_t mla_selfcheck_compare(struct mla_subject *subject, int64_t rows_n, double *worst,
                               int64_t *rows)
 {
-    int32_t status = mla_rows_truths(subject, 1);
+    int32_t status = mla_rows_truths(subject, 1, false);
     *worst = 0;
     *rows = 0;
     for (int64_t i = 0; i < rows_n && i < subject->rows_n && status == MLA_OK; i++) {
         struct mla_truth *plain;
-        status = define(subject->tensors, subject->rows[i], &plain);
+        status = mla_rows_truth(subject->tensors, subject->rows[i], true, &plain);
         if (status != MLA_OK)
             break;
         double ratio = mla_truth_disagreement(subject->truths[i], plain);

@@ -56,7 +56,7 @@ static void judge_row(const struct mla_tensors *t, const struct mla_adversary *a
     const struct mla_model *model =
         t->test.op == MLA_OP_RING ? &adversary->kernel.ring_model : &adversary->kernel.sparse_model;
     struct mla_truth *truth;
-    assert_int_equal(mla_rows_truth(t, row, &truth), MLA_OK);
+    assert_int_equal(mla_rows_truth(t, row, false, &truth), MLA_OK);
     int32_t state = mla_bound_row(truth, model, bounds);
     int64_t columns_n = mla_truth_info(truth).columns_n;
     bool outside = false;
