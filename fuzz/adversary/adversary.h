@@ -40,6 +40,7 @@ struct mla_adversary_plan {
     bool is_tree;        /* the keys of a block are summed pairwise, then added */
     bool has_free_order; /* keys in any order; else as listed */
     bool is_log2;        /* scale*log2(e) is one rounded constant, and exp2 the exponential */
+    bool peeks;          /* blind by its plan, yet weights are pushed where V is longest: a cheat */
     bool is_blind;       /* weights are chosen without V */
     bool stores_twice;   /* accumulators of few bits are stored after a rescale too */
     bool refines;        /* aims a second time, from where the first shot went */

@@ -123,10 +123,52 @@ static void test_nobody_leaves_the_interval(void **state)
     assert_int_equal(outside, 0);
 }
 
+/* Those whose cheating no interval of this build would show are not asked here. */
+static void test_cheats_leave_the_interval(void **state)
+{
+    static const char *const shown[] = {"cheat-add", "cheat-p", "cheat-exp"};
+    size_t n;
+    const struct mla_adversary *const *cheats = mla_adversary_cheats(&n);
+    size_t asked = 0;
+    (void)state;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < sizeof shown / sizeof shown[0]; k++)
+            if (strcmp(cheats[i]->kernel.name, shown[k]) == 0) {
+                struct tally tally = judge_many(cheats[i], 90 + i);
+                print_message("  %-24s outside in %ld of %ld rows\n", shown[k], tally.outside,
+                              tally.rows);
+                assert_true(tally.outside > tally.rows / 20);
+                asked++;
+            }
+    assert_int_equal(asked, sizeof shown / sizeof shown[0]);
+}
+
+/* Names tell adversaries apart, models are well formed, and only the blind say they are. */
+static void test_tables(void **state)
+{
+    size_t n;
+    const struct mla_adversary *const *all = mla_adversaries(&n);
+    (void)state;
+    assert_true(n >= 30);
+    for (size_t i = 0; i < n; i++) {
+        const struct mla_kernel *kernel = &all[i]->kernel;
+        assert_null(mla_bound_model_error(&kernel->ring_model, true));
+        assert_null(mla_bound_model_error(&kernel->sparse_model, false));
+        assert_int_equal(kernel->ring_model.weights_ignore_v, all[i]->plan.is_blind);
+        assert_int_equal(kernel->sparse_model.weights_ignore_v, all[i]->plan.is_blind);
+        assert_null(all[i]->uses);
+        assert_false(all[i]->plan.peeks);
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(kernel->name, all[k]->kernel.name);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tables),
         cmocka_unit_test(test_nobody_leaves_the_interval),
+        cmocka_unit_test(test_cheats_leave_the_interval),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -267,6 +267,33 @@ static double blind_direction(const struct shot *s, int64_t j)
     }
 }
 
+/*
+ * The directions d for which sum_j p_j d_j v_j is longest over all columns, nearly: for fixed x the
+ * best d_j is the sign of <x, v_j>, and x = sum_j p_j d_j v_j; a few rounds of that.
+ */
+static void aim_along(struct shot *s)
+{
+    const struct mla_adversary_row *row = s->row;
+    double *x = s->work->level[0], max = -INFINITY;
+    for (int64_t j = 0; j < row->keys_n; j++)
+        max = fmax(max, s->work->exact[j]);
+    for (int round = 0; round < 4; round++) {
+        for (int64_t c = 0; c < row->columns_n; c++)
+            x[c] = 0.0;
+        for (int64_t j = 0; j < row->keys_n; j++) {
+            double p = s->work->dir[j] * exp(row->scale * (s->work->exact[j] - max));
+            for (int64_t c = 0; c < row->columns_n; c++)
+                x[c] += p * value_of(row, j, c);
+        }
+        for (int64_t j = 0; j < row->keys_n; j++) {
+            double along = 0.0;
+            for (int64_t c = 0; c < row->columns_n; c++)
+                along += x[c] * value_of(row, j, c);
+            s->work->dir[j] = along < 0.0 ? -1.0 : 1.0;
+        }
+    }
+}
+
 static void aim(struct shot *s)
 {
     struct mla_adversary_row *row = s->row;
@@ -276,6 +303,8 @@ static void aim(struct shot *s)
                           : beyond >= 0.0 ? s->direction
                                           : -s->direction;
     }
+    if (row->plan->peeks)
+        aim_along(s);
     s->against = s->sees                      ? s->direction * (s->target < 0.0 ? 1.0 : -1.0)
                  : (row->seed >> 10 & 1) != 0 ? 1.0
                                               : -1.0;

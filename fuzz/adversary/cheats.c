@@ -109,3 +109,29 @@ const struct mla_adversary mla_adversary_cheat_exp = {
                .sparse_model = {MLA_MODEL_FLOAT32, MLA_MODEL_SEQUENTIAL_SCORE, MLA_MODEL_TWO_PASS},
                .ring = cheat_exp_ring,
                .sparse = cheat_exp_sparse}};
+
+static int32_t cheat_sight_ring(const struct mla_ring_args *args, char *message, size_t bytes)
+{
+    return mla_adversary_ring(&mla_adversary_cheat_sight, args, message, bytes);
+}
+
+static int32_t cheat_sight_sparse(const struct mla_sparse_args *args, char *message, size_t bytes)
+{
+    return mla_adversary_sparse(&mla_adversary_cheat_sight, args, message, bytes);
+}
+
+/* Within its interval everywhere: only the row-energy test can tell. */
+const struct mla_adversary mla_adversary_cheat_sight = {
+    .what = "weights that ignore V claimed, and rounded where V is longest",
+    .plan = {.block_keys = 32, .is_blind = true, .peeks = true},
+    .kernel = {.abi = MLA_KERNEL_ABI,
+               .struct_size = sizeof(struct mla_kernel),
+               .name = "cheat-sight",
+               .promises = MLA_ADVERSARY_PROMISES,
+               .ring_model = {MLA_MODEL_FLOAT32, MLA_MODEL_SEQUENTIAL_SCORE, .p_u = MLA_MODEL_BF16,
+                              MLA_MODEL_BLOCKS(32, 0), .weights_ignore_v = 1},
+               .sparse_model = {MLA_MODEL_FLOAT32, MLA_MODEL_SEQUENTIAL_SCORE,
+                                .p_u = MLA_MODEL_BF16, MLA_MODEL_BLOCKS(32, 0),
+                                .weights_ignore_v = 1},
+               .ring = cheat_sight_ring,
+               .sparse = cheat_sight_sparse}};

@@ -40,10 +40,8 @@ static const struct mla_adversary *const adversaries[] = {
 };
 
 static const struct mla_adversary *const cheats[] = {
-    &mla_adversary_cheat_add,
-    &mla_adversary_cheat_p,
-    &mla_adversary_cheat_frame,
-    &mla_adversary_cheat_exp,
+    &mla_adversary_cheat_add, &mla_adversary_cheat_p,     &mla_adversary_cheat_frame,
+    &mla_adversary_cheat_exp, &mla_adversary_cheat_sight,
 };
 
 const struct mla_adversary *const *mla_adversaries(size_t *adversaries_n)

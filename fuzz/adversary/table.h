@@ -47,5 +47,6 @@ extern const struct mla_adversary mla_adversary_cheat_add;
 extern const struct mla_adversary mla_adversary_cheat_p;
 extern const struct mla_adversary mla_adversary_cheat_frame;
 extern const struct mla_adversary mla_adversary_cheat_exp;
+extern const struct mla_adversary mla_adversary_cheat_sight;
 
 #endif
