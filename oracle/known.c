@@ -42,14 +42,15 @@
  *
  * 4. TO THE ROW'S FRAME.  sigma(m^ - m^_b) lies between
  *        max(0, -L - A_b)  (L of all keys)   and   max(0, N_b + L_b) =: carry.
- *    Where carry = 0 no later key can be the maximum: m^_b is m^, and kept. Its T rescales have,
- *    telescoping as in errors.c, arguments off by at most
+ *    Where carry = 0 no later key can be the maximum: m^_b is m^, and kept. A weight of block b meets
+ *    at most T_b rescales: no more than there are later blocks, and no more than T (ROW: T). They
+ *    have, telescoping as in errors.c, arguments off by at most
  *        difference  (g + rs (1+g)) carry
  *        scaled      (g + rs (1+g)) (carry + s_b), s_b = g (M_b + M_a), or 0 if carry = 0; the
  *                    lower end of the carry is less by s_b
- *        mixed       2 T g (1+rs) M_x + rs carry
- *    and arg_abs, none of it if T = 0; and factors e^(+-T (e' + alpha')). R_j lies between the two
- *    exponentials, and is 1 exactly if there is nothing to carry and no error to make.
+ *        mixed       2 T_b g (1+rs) M_x + rs carry
+ *    and arg_abs, none of it if T_b = 0; and factors e^(+-T_b (e' + alpha')). R_j lies between the
+ *    two exponentials, and is 1 exactly if there is nothing to carry and no error to make.
  *    Each of T factors can lose F_w three times: W_j is off by key_loss = 3 T F_w growth besides;
  *    accumulators by row_loss; aD = (1+mu)(n key_loss + row_loss).
  *
@@ -123,6 +124,7 @@ struct row {
     const struct mla_model *model;
     const struct mla_oracle_errors *errors;
     double g;
+    int64_t last;     /* number of the last block */
     double any_eps;   /* E */
     double all_below; /* L of all keys */
     double p_floor;   /* at or below it p~ may be anything down to 0 */
@@ -131,9 +133,9 @@ struct row {
 
 /* What the keys of blocks 0 .. b say (section 1), and how their block is carried (section 4). */
 struct frame {
-    double above;  /* A_b */
-    double below;  /* L_b */
-    double size;   /* M_b */
+    double above;          /* A_b */
+    double below;          /* L_b */
+    double size;           /* M_b */
     struct interval carry; /* R */
 };
 
@@ -172,8 +174,17 @@ static double uncertainty(const struct row *r, int64_t j)
 
 /* ---- sections 2 to 4 --------------------------------------------------------------------------*/
 
-/* R of a block whose frame is located; later: N_b. */
-static struct interval carry_of(struct row *r, const struct frame *frame, double later)
+/* T_b. */
+static double rescales_of(const struct row *r, int64_t block)
+{
+    const double all = r->errors->rescales;
+
+    return r->model->p_frame == MLA_P_FRAME_ROW ? all : fmin(all, (double)(r->last - block));
+}
+
+/* R of a block whose frame is located; later: N_b, rescales: T_b. */
+static struct interval carry_of(struct row *r, const struct frame *frame, double later,
+                                double rescales)
 {
     const struct mla_oracle_errors *e = r->errors;
     const double rs = r->model->rescale_scale_u;
@@ -186,11 +197,11 @@ static struct interval carry_of(struct row *r, const struct frame *frame, double
     if (r->model->arg_form == MLA_ARG_SCALED && far > 0.0) {
         slack = up(r->g * (frame->size + e->max_abs));
     }
-    if (e->rescales > 0.0) {
+    if (rescales > 0.0) {
         error = r->model->arg_form == MLA_ARG_MIXED
-                    ? 2.0 * e->rescales * r->g * (1.0 + rs) * e->max_any + rs * far
+                    ? 2.0 * rescales * r->g * (1.0 + rs) * e->max_any + rs * far
                     : (r->g + rs * (1.0 + r->g)) * (far + slack);
-        error = up(error + e->arg_abs + e->rescales * (e->exp_log + e->alpha_log));
+        error = up(error + e->arg_abs + rescales * (e->exp_log + e->alpha_log));
     }
     if (far + error + slack == 0.0) {
         return (struct interval){1.0, 1.0};
@@ -358,7 +369,7 @@ static double weigh_blocks(struct row *r, const double *later, struct mla_oracle
             frame.below = fmin(frame.below, eps + t->gap[j]);
         }
         frame.size = up(fabs(t->max) + fmax(fabs(frame.above), frame.below));
-        frame.carry = carry_of(r, &frame, later[end]);
+        frame.carry = carry_of(r, &frame, later[end], rescales_of(r, block_of(r, first)));
         for (int64_t i = first; i < end; i++) {
             const int64_t j = key_at(t, i);
             struct interval before = p_before(r, &frame, j);
@@ -371,12 +382,15 @@ static double weigh_blocks(struct row *r, const double *later, struct mla_oracle
 }
 
 /* Is the set narrower than what the general formula of bound.c can give? Both are of the form
- * (sum a |v - t| + sum b |v| + c |t|) / D; compared for |v| = |t| = |v - t| = 1. */
+ * (sum a |v - t| + sum b |v| + c |t| + absolute) / D; compared for |v| = |t| = |v - t| = 1. */
 static bool is_narrower(const struct row *r, const struct mla_oracle_known *known)
 {
     const struct mla_oracle_errors *e = r->errors;
-    double wide = e->spread_sum + e->mu * e->up_sum;
-    double narrow = known->share;
+    const double n = (double)r->truth->keys_n;
+    const double times = e->is_per_weight ? e->up_sum : 1.0;
+    double wide =
+        e->spread_sum + e->mu * e->up_sum + times * (n * e->key_abs + e->row_abs + e->abs_d);
+    double narrow = known->share + n * e->key_loss + e->row_loss + known->abs_d;
 
     for (int64_t j = 0; j < r->truth->keys_n; j++) {
         wide += e->spill[j];
@@ -389,8 +403,7 @@ static bool is_narrower(const struct row *r, const struct mla_oracle_known *know
 
 bool mla_oracle_known_applies(const struct mla_model *model)
 {
-    return model->p_frame != MLA_P_FRAME_UNKNOWN &&
-           (model->p_u == 0x1p-8 || model->p_u == 0x1p-7);
+    return model->p_frame != MLA_P_FRAME_UNKNOWN && (model->p_u == 0x1p-8 || model->p_u == 0x1p-7);
 }
 
 static bool allocate(struct mla_oracle_known *known, int64_t n)
@@ -424,7 +437,8 @@ int32_t mla_oracle_known_make(const struct mla_truth *truth, const struct mla_mo
 
     *known = (struct mla_oracle_known){0};
     if (!mla_oracle_known_applies(model) || errors->state != MLA_BOUND_OK ||
-        (model->p_frame == MLA_P_FRAME_BLOCKS && model->p_block_keys == 0 && truth->chunk == NULL)) {
+        (model->p_frame == MLA_P_FRAME_BLOCKS && model->p_block_keys == 0 &&
+         truth->chunk == NULL)) {
         return MLA_OK;
     }
     double *later = calloc((size_t)truth->keys_n + 1, sizeof *later);
@@ -434,6 +448,7 @@ int32_t mla_oracle_known_make(const struct mla_truth *truth, const struct mla_mo
         return MLA_ERR_NOMEM;
     }
     row.p_floor = fmax(0x1p-126, model->exp_floor);
+    row.last = block_of(&row, truth->keys_n - 1);
     look_ahead(&row, later);
     const double least = weigh_blocks(&row, later, known);
 
@@ -501,9 +516,9 @@ void mla_oracle_known_columns(const struct mla_truth *t, const struct mla_oracle
     for (int64_t l = 0; l < t->columns_n; l++) {
         const double terms = mla_oracle_up(radius[l] + work[l], t->keys_n + 8);
         const double size = fabs(middle[l]);
-        const double absolute = up((1.0 + errors->nu) *
-                                   (errors->key_loss * t->abs_value[l] + errors->row_loss)) +
-                                lost[l] + size * known->abs_d;
+        const double absolute =
+            up((1.0 + errors->nu) * (errors->key_loss * t->abs_value[l] + errors->row_loss)) +
+            lost[l] + size * known->abs_d;
 
         radius[l] = up((terms + known->share * size + absolute) / known->denominator);
     }

@@ -29,17 +29,17 @@
  * for t = sum_j centre_j v_jl / sum as computed in double by mla_oracle_known_columns.
  */
 struct mla_oracle_known {
-    bool is_usable;   /* the rest holds something, and it is narrower than what errors.h says */
-    double *centre;   /* middle */
-    double *half;     /* above */
-    double *most;     /* above */
-    double *spread;   /* above; 0 for a weight that is certain */
-    double *spill;    /* above */
-    double sum;       /* middle */
-    double sum_half;  /* above */
-    double sum_most;  /* above */
-    double share;     /* above */
-    double abs_d;     /* above */
+    bool is_usable;     /* the rest holds something, and it is narrower than what errors.h says */
+    double *centre;     /* middle */
+    double *half;       /* above */
+    double *most;       /* above */
+    double *spread;     /* above; 0 for a weight that is certain */
+    double *spill;      /* above */
+    double sum;         /* middle */
+    double sum_half;    /* above */
+    double sum_most;    /* above */
+    double share;       /* above */
+    double abs_d;       /* above */
     double denominator; /* the least computed denominator, lower */
 };
 
@@ -60,8 +60,7 @@ void mla_oracle_known_free(struct mla_oracle_known *known);
  * For every column the interval middle[l] +- radius[l] of the quotient before normalisation. lost:
  * flushed V of every column, from `most`. work: columns_n doubles. known must be usable.
  */
-void mla_oracle_known_columns(const struct mla_truth *truth,
-                              const struct mla_oracle_errors *errors,
+void mla_oracle_known_columns(const struct mla_truth *truth, const struct mla_oracle_errors *errors,
                               const struct mla_oracle_known *known, const double *lost,
                               double *middle, double *radius, double *work);
 
