@@ -252,16 +252,24 @@ static uint16_t rounded(const struct mla_model *model, double x)
                                                 : mla_oracle_bf16_nearest(x);
 }
 
-/* One element from the ends of the result before output rounding. */
-static struct mla_bound element(const struct mla_model *model, double o, double low, double high)
+/* An element's real ends; what is still missing follows in finish_all. */
+static struct mla_bound element(double o, double low, double high)
 {
-    struct mla_bound bound = {.o = o, .low = low, .high = high};
+    return (struct mla_bound){.o = o, .low = low, .high = high};
+}
 
-    bound.lo = (float)mla_oracle_bf16_value(rounded(model, low));
-    bound.hi = (float)mla_oracle_bf16_value(rounded(model, high));
-    bound.nearest = mla_oracle_bf16_nearest(o);
-    bound.radius = up(fmax(fabs(high - o), fabs(low - o)));
-    return bound;
+/* Output rounding of the ends, and the figures that describe them. */
+static void finish_all(const struct mla_truth *t, const struct mla_model *model,
+                       struct mla_bound *bounds)
+{
+    for (int64_t l = 0; l < t->columns_n; l++) {
+        struct mla_bound *bound = &bounds[l];
+
+        bound->lo = (float)mla_oracle_bf16_value(rounded(model, bound->low));
+        bound->hi = (float)mla_oracle_bf16_value(rounded(model, bound->high));
+        bound->nearest = mla_oracle_bf16_nearest(bound->o);
+        bound->radius = up(fmax(fabs(bound->high - bound->o), fabs(bound->low - bound->o)));
+    }
 }
 
 static int32_t state_of(const struct mla_truth *truth)
@@ -278,9 +286,8 @@ static int32_t state_of(const struct mla_truth *truth)
     }
 }
 
-static void all_common(const struct mla_truth *t, const struct mla_model *model,
-                       const struct mla_oracle_errors *e, double *sums, const double *lost,
-                       struct mla_bound *bounds)
+static void all_common(const struct mla_truth *t, const struct mla_oracle_errors *e, double *sums,
+                       const double *lost, struct mla_bound *bounds)
 {
     common_sums(t, e, sums);
     for (int64_t l = 0; l < t->columns_n; l++) {
@@ -288,21 +295,19 @@ static void all_common(const struct mla_truth *t, const struct mla_model *model,
         const double radius = up(common_radius(t, e, l, sums[l], lost[l]) + t->out_radius[l]);
         const double o = t->out[l];
 
-        bounds[l] =
-            element(model, o, nextafter(o - radius, -INFINITY), nextafter(o + radius, INFINITY));
+        bounds[l] = element(o, nextafter(o - radius, -INFINITY), nextafter(o + radius, INFINITY));
     }
 }
 
-static void all_exact(const struct mla_truth *t, const struct mla_model *model,
-                      const struct mla_oracle_errors *e, double *values, const double *lost,
-                      struct mla_bound *bounds)
+static void all_exact(const struct mla_truth *t, const struct mla_oracle_errors *e, double *values,
+                      const double *lost, struct mla_bound *bounds)
 {
     for (int64_t l = 0; l < t->columns_n; l++) {
         double low;
         double high;
 
         exact_ends(t, e, l, lost[l], values, &low, &high);
-        bounds[l] = element(model, t->out[l], fmin(low, t->out[l]), fmax(high, t->out[l]));
+        bounds[l] = element(t->out[l], fmin(low, t->out[l]), fmax(high, t->out[l]));
     }
 }
 
@@ -335,11 +340,13 @@ static int32_t all_known(const struct mla_truth *t, const struct mla_model *mode
     for (int64_t l = 0; l < t->columns_n; l++) {
         const double middle = room[l];
         const double radius = room[t->columns_n + l];
-        const double low = -normalised_end(e, -nextafter(middle - radius, -INFINITY));
-        const double high = normalised_end(e, nextafter(middle + radius, INFINITY));
+        const double wide = radius + 0x1p-52 * (fabs(middle) + radius); /* middle -+ it rounds */
+        const double low = -normalised_end(e, wide - middle);
+        const double high = normalised_end(e, middle + wide);
         struct mla_bound *bound = &bounds[l];
 
-        *bound = element(model, bound->o, fmax(low, bound->low), fmin(high, bound->high));
+        bound->low = fmax(low, bound->low);
+        bound->high = fmin(high, bound->high);
         if (!(bound->low <= bound->high)) {
             state = MLA_ERR_INTERNAL;
         }
@@ -380,11 +387,12 @@ int32_t mla_bound_row(const struct mla_truth *truth, const struct mla_model *mod
         flushed_values(truth, &errors, errors.most, lost);
     }
     if (errors.denominator >= COMMON_MIN) {
-        all_common(truth, model, &errors, work, lost, bounds);
+        all_common(truth, &errors, work, lost, bounds);
     } else {
-        all_exact(truth, model, &errors, work, lost, bounds);
+        all_exact(truth, &errors, work, lost, bounds);
     }
     state = all_known(truth, model, &errors, lost, bounds);
+    finish_all(truth, model, bounds);
 done:
     mla_oracle_errors_free(&errors);
     free(work);
