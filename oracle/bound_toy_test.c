@@ -460,8 +460,8 @@ static void judge(const struct mla_truth *truth, const struct mla_model *model,
         const float y = mla_oracle_test_value(result.out[l]);
         const double middle = bounds[l].low / 2.0 + bounds[l].high / 2.0;
         const double off = result.real[l] - middle;
-        const double ratio = fabs(off) / (off > 0.0 ? bounds[l].high - middle
-                                                    : middle - bounds[l].low);
+        const double ratio =
+            fabs(off) / (off > 0.0 ? bounds[l].high - middle : middle - bounds[l].low);
         const struct mla_bound_error error = mla_bound_error(&bounds[l], model, result.out[l]);
         const bool inside = bounds[l].lo <= y && y <= bounds[l].hi;
 

@@ -238,8 +238,8 @@ static double cut(const struct mla_oracle_toy *toy, double p, double dir)
     if (!is_known || toy->choice == MLA_ORACLE_TOY_HONEST) {
         return extra(toy, p, m->p_u, dir);
     }
-    const double rounded_p = mla_oracle_bf16_value(
-        m->p_u == 0x1p-7 ? mla_oracle_bf16_truncate(p) : mla_oracle_bf16_nearest(p));
+    const double rounded_p = mla_oracle_bf16_value(m->p_u == 0x1p-7 ? mla_oracle_bf16_truncate(p)
+                                                                    : mla_oracle_bf16_nearest(p));
 
     if (m->flush && rounded_p > 0.0 && rounded_p < NORMAL_MIN) {
         return chooses_to_flush(toy, rounded_p, dir) ? 0.0 : rounded_p;
