@@ -340,8 +340,8 @@ static struct denominator exponentials(struct desk *desk, struct mla_truth *trut
         const struct mla_oracle_fixed gap = mla_oracle_fixed_minus(max, &desk->score[j]);
         double rest;
 
-        truth->score[j] = mla_oracle_up(mla_oracle_fixed_abs_up(&desk->score[j]) * truth->scale, 0);
-        truth->gap[j] = mla_oracle_up(mla_oracle_fixed_abs_up(&gap) * truth->scale, 0);
+        truth->score[j] = mla_oracle_fixed_abs_up(&desk->score[j], truth->scale);
+        truth->gap[j] = mla_oracle_fixed_abs_up(&gap, truth->scale);
         desk->p[j] =
             mla_oracle_exp(mla_oracle_fixed_scaled(&gap, truth->scale, MLA_ORACLE_EXP_SHIFT));
         d.z = two_sum(d.z, desk->p[j].head, &rest);

@@ -106,63 +106,70 @@ static struct mla_oracle_fixed magnitude_of(const struct mla_oracle_fixed *x)
     return is_negative(x) ? mla_oracle_fixed_minus(&zero, x) : *x;
 }
 
-/* The highest word that is not 0, or -1. */
-static int top_limb(const struct mla_oracle_fixed *x)
-{
-    int top = LIMBS - 1;
+/* x times a scale: a 24 bit integer and a power of two, so one word more holds it. */
+struct product {
+    uint64_t limb[LIMBS + 1];
+    int unit; /* the lowest bit counts 2^unit */
+};
 
-    while (top >= 0 && x->limb[top] == 0) {
-        top--;
-    }
-    return top;
-}
-
-double mla_oracle_fixed_abs_up(const struct mla_oracle_fixed *x)
-{
-    const struct mla_oracle_fixed magnitude = magnitude_of(x);
-    const int top = top_limb(&magnitude);
-    bool is_cut = false;
-
-    if (top < 0) {
-        return 0.0;
-    }
-    const int zeros = __builtin_clzll(magnitude.limb[top]);
-    uint64_t head = magnitude.limb[top] << zeros; /* the leading 64 bits */
-
-    if (top > 0 && zeros > 0) {
-        head |= magnitude.limb[top - 1] >> (64 - zeros);
-        is_cut = magnitude.limb[top - 1] << zeros != 0;
-    } else if (top > 0) {
-        is_cut = magnitude.limb[top - 1] != 0;
-    }
-    for (int i = top - 2; i >= 0; i--) {
-        is_cut = is_cut || magnitude.limb[i] != 0;
-    }
-    /* Keep 53 bits and go up unless all that is dropped is zero. */
-    uint64_t mantissa = head >> 11;
-
-    is_cut = is_cut || (head & 0x7ff) != 0;
-    return ldexp((double)(mantissa + is_cut), 64 * top + 11 - zeros + MLA_ORACLE_FIXED_UNIT);
-}
-
-unsigned __int128 mla_oracle_fixed_scaled(const struct mla_oracle_fixed *x, double scale, int shift)
+static struct product product_of(const struct mla_oracle_fixed *x, double scale)
 {
     int exponent;
     const double fraction = frexp(scale, &exponent);
     const uint64_t factor = (uint64_t)ldexp(fraction, 24); /* scale = factor 2^(exponent-24) */
-    /* x scale 2^shift = product 2^-down. A scale is at least 2^-149, so down <= 266 + 172. */
-    const int down = -(MLA_ORACLE_FIXED_UNIT + exponent - 24 + shift);
-    uint64_t product[LIMBS + 1 + 2] = {
-        0}; /* two words more, so that the window never ends outside */
+    struct product product = {.unit = MLA_ORACLE_FIXED_UNIT + exponent - 24};
     uint64_t carry = 0;
 
     for (int i = 0; i < LIMBS; i++) {
         const unsigned __int128 part = (unsigned __int128)x->limb[i] * factor + carry;
 
-        product[i] = (uint64_t)part;
+        product.limb[i] = (uint64_t)part;
         carry = (uint64_t)(part >> 64);
     }
-    product[LIMBS] = carry;
+    product.limb[LIMBS] = carry;
+    return product;
+}
+
+double mla_oracle_fixed_abs_up(const struct mla_oracle_fixed *x, double scale)
+{
+    const struct mla_oracle_fixed magnitude = magnitude_of(x);
+    const struct product product = product_of(&magnitude, scale);
+    const uint64_t *limb = product.limb;
+    int top = LIMBS;
+    bool is_cut = false;
+
+    while (top >= 0 && limb[top] == 0) {
+        top--;
+    }
+    if (top < 0) {
+        return 0.0;
+    }
+    const int zeros = __builtin_clzll(limb[top]);
+    uint64_t head = limb[top] << zeros; /* the leading 64 bits */
+
+    if (top > 0 && zeros > 0) {
+        head |= limb[top - 1] >> (64 - zeros);
+        is_cut = limb[top - 1] << zeros != 0;
+    } else if (top > 0) {
+        is_cut = limb[top - 1] != 0;
+    }
+    for (int i = top - 2; i >= 0; i--) {
+        is_cut = is_cut || limb[i] != 0;
+    }
+    /* Keep 53 bits and go up unless all that is dropped is zero. */
+    const uint64_t mantissa = head >> 11;
+
+    is_cut = is_cut || (head & 0x7ff) != 0;
+    return ldexp((double)(mantissa + is_cut), 64 * top + 11 - zeros + product.unit);
+}
+
+unsigned __int128 mla_oracle_fixed_scaled(const struct mla_oracle_fixed *x, double scale, int shift)
+{
+    const struct product whole = product_of(x, scale);
+    /* x scale 2^shift = product 2^-down. A scale is at least 2^-149, so down <= 266 + 172. */
+    const int down = -(whole.unit + shift);
+    const uint64_t *product = whole.limb;
+
     if (down < 0) { /* a huge scale: only zero fits */
         for (int i = 0; i <= LIMBS; i++) {
             if (product[i] != 0) {

@@ -34,8 +34,9 @@ bool mla_oracle_fixed_greater(const struct mla_oracle_fixed *a, const struct mla
 struct mla_oracle_fixed mla_oracle_fixed_minus(const struct mla_oracle_fixed *a,
                                                const struct mla_oracle_fixed *b);
 
-/* |x| as a double, rounded up: at most 1 + 2^-52 times too large, exact for 0. */
-double mla_oracle_fixed_abs_up(const struct mla_oracle_fixed *x);
+/* |x| scale as a double, rounded up once: at most 1 + 2^-52 times too large, exact for 0. scale: a
+ * positive binary32. */
+double mla_oracle_fixed_abs_up(const struct mla_oracle_fixed *x, double scale);
 
 /*
  * floor(x * scale * 2^shift) of an x >= 0, for 0 <= shift <= 200 and a positive binary32 scale;

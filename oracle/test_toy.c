@@ -22,10 +22,12 @@
 struct state {
     double
         m; /* running maximum, of raw scores or of scaled ones if the model keeps a scaled shift */
+    double raw; /* where the shift is the maximum scaled: that maximum */
     double l;
     double o[COLUMNS];
     double tilt; /* sum of weights times (v - target) in the pushed column: which way a rescale
                     pushes */
+    int64_t rescales_n; /* so far */
 };
 
 /* ---- choosing a rounding ----------------------------------------------------------------------*/
@@ -163,7 +165,8 @@ static double score(const struct mla_oracle_toy *toy, const struct mla_oracle_te
     }
     s = extra(toy, s, m->score_u, dir);
     if (m->arg_form == MLA_ARG_SCALED) {
-        s = rounded(toy, s * (double)row->args.scale, dir); /* scores are scaled from here on */
+        s *= (double)row->args.scale; /* scores are scaled from here on */
+        s = toy->fuses ? s : rounded(toy, s, dir);
     }
     return s;
 }
@@ -211,7 +214,9 @@ static void rescale(const struct mla_oracle_toy *toy, double scale, struct state
 
     alpha = extra(toy, alpha, model->alpha_u, dir);
     st->m = m;
-    if (toy->fault == MLA_ORACLE_TOY_OMITS_RESCALE) {
+    st->rescales_n++;
+    if (toy->fault == MLA_ORACLE_TOY_OMITS_RESCALE ||
+        (toy->fault == MLA_ORACLE_TOY_OMITS_FIRST_RESCALE && st->rescales_n == 1)) {
         return;
     }
     st->l = rounded(toy, st->l * alpha, against);
@@ -224,6 +229,26 @@ static void rescale(const struct mla_oracle_toy *toy, double scale, struct state
     }
 }
 
+/* p as it meets V. Where its rounding is declared, only whether a subnormal is flushed is a choice.
+ */
+static double cut(const struct mla_oracle_toy *toy, double p, double dir)
+{
+    const struct mla_model *m = toy->model;
+    const bool is_known =
+        m->p_frame != MLA_P_FRAME_UNKNOWN && (m->p_u == 0x1p-8 || m->p_u == 0x1p-7);
+
+    if (!is_known || toy->choice == MLA_ORACLE_TOY_HONEST) {
+        return extra(toy, p, m->p_u, dir);
+    }
+    const double rounded_p = mla_oracle_bf16_value(m->p_u == 0x1p-7 ? mla_oracle_bf16_truncate(p)
+                                                                    : mla_oracle_bf16_nearest(p));
+
+    if (m->flush && rounded_p > 0.0 && rounded_p < NORMAL_MIN) {
+        return chooses_to_flush(toy, rounded_p, dir) ? 0.0 : rounded_p;
+    }
+    return rounded_p;
+}
+
 /* Add one key of score s. */
 static void absorb_key(const struct mla_oracle_toy *toy, double scale, struct state *st,
                        const uint16_t *v, double s, double dir)
@@ -233,7 +258,7 @@ static void absorb_key(const struct mla_oracle_toy *toy, double scale, struct st
     const double p = exponential(toy, argument(toy, scale, s, st->m, dir), dir);
     const double value = (double)mla_oracle_test_value(v[toy->column]);
     const double p_dir = m->sum_rounded ? dir : toy->direction * (value < 0.0 ? -1.0 : 1.0);
-    const double p_cut = extra(toy, p, m->p_u, p_dir);
+    const double p_cut = cut(toy, p, p_dir);
     const double added = m->sum_rounded ? p_cut : p;
 
     st->l = st->l == 0.0 ? added : rounded(toy, st->l + added, against);
@@ -256,10 +281,16 @@ static void absorb_block(const struct mla_oracle_toy *toy, const struct mla_orac
 {
     const struct mla_model *model = toy->model;
     const double against = toy->direction * (toy->target < 0.0 ? 1.0 : -1.0);
-    double m = st->m;
+    double m = toy->fuses ? st->raw : st->m;
 
     for (int64_t j = first; j < end; j++) {
         m = fmax(m, scores[j]);
+    }
+    if (toy->fuses) {
+        const bool is_kept = m == st->raw;
+
+        st->raw = m;
+        m = is_kept ? st->m : rounded(toy, m, -toy->direction);
     }
     rescale(toy, scale, st, m);
     for (int64_t j = first; j < end; j++) {
@@ -279,9 +310,14 @@ static void absorb_range(const struct mla_oracle_toy *toy, const struct mla_orac
                          int64_t first, int64_t end)
 {
     const int64_t step = toy->block_keys > 0 ? toy->block_keys : end - first;
+    const int64_t *listed = toy->block_ends;
+    int64_t j = first;
 
-    for (int64_t j = first; j < end; j += step) {
-        absorb_block(toy, row, scale, st, scores, dirs, j, j + step < end ? j + step : end);
+    while (j < end) {
+        const int64_t block_end = listed != NULL ? *listed++ : j + step;
+
+        absorb_block(toy, row, scale, st, scores, dirs, j, block_end < end ? block_end : end);
+        j = block_end;
     }
 }
 
@@ -325,8 +361,8 @@ void mla_oracle_toy_run(const struct mla_oracle_toy *toy, const struct mla_oracl
     const double scale = scale_of(toy, row);
     double *scores = calloc((size_t)n, sizeof *scores);
     double *dirs = calloc((size_t)n, sizeof *dirs);
-    struct state st = {.m = -INFINITY};
-    struct state other = {.m = -INFINITY};
+    struct state st = {.m = -INFINITY, .raw = -INFINITY};
+    struct state other = {.m = -INFINITY, .raw = -INFINITY};
 
     if (scores == NULL || dirs == NULL) {
         abort();

@@ -43,8 +43,13 @@ struct mla_truth {
     double *magnitude;      /* scale * sum_i |q_i k_ji|, upper */
     double *lost;           /* the part of it where q_i or k_ji is subnormal, upper */
     double *score;          /* |x_j|, x_j = scale * sum_i q_i k_ji, upper */
-    double *gap;            /* M - x_j, upper and at most 1 + 2^-50 times too large */
+    double *gap;            /* M - x_j, upper and at most 1 + 2^-52 times too large */
     double *weight;         /* w_j, upper, at most 1 + 2^-49 times too large, at least 2^-600 */
+
+    /* The order in which the ring's schedule visits the keys; NULL: in the order of their index. */
+    int64_t *visit; /* the i-th key visited */
+    int64_t
+        *chunk; /* and which of the row's K chunks that hold a visible key it lies in: 0, 1, .. */
 
     /* Per column l, state OK only. */
     double *out;            /* o_l */
