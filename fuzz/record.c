@@ -10,6 +10,8 @@
 #include "fuzz/case_fields.h"
 #include "fuzz/family.h"
 
+#define METRICS_MAX 64
+
 void mla_counts_add(struct mla_counts *counts, enum mla_verdict_kind kind)
 {
     counts->cases++;
@@ -101,19 +103,27 @@ void mla_record_print(FILE *file, const struct mla_case *test, const char *spec,
     fprintf(file, ": %s\n  repro: %s\n", verdict->reason, mla_record_repro(spec, line, repro));
 }
 
+/* The counts, and the figures of the elements that have any. Returns how many. */
+static size_t collect_metrics(const struct mla_verdict *verdict,
+                              struct mla_store_metric metrics[METRICS_MAX])
+{
+    struct mla_metrics_figure figure;
+    size_t n = 0;
+    metrics[n++] = (struct mla_store_metric){"rows_judged", (double)verdict->rows_n};
+    metrics[n++] = (struct mla_store_metric){"rows_unspecified", (double)verdict->unspecified_n};
+    if (verdict->metrics.elements_n == 0)
+        return n;
+    for (size_t i = 0; n < METRICS_MAX && mla_metrics_figure(&verdict->metrics, i, &figure); i++)
+        metrics[n++] = (struct mla_store_metric){figure.name, figure.value};
+    return n;
+}
+
 int32_t mla_record_store(struct mla_store *store, const struct mla_case *test, const char *spec,
                          const struct mla_verdict *verdict)
 {
     char line[MLA_CASE_LINE_MAX], repro[MLA_REPRO_MAX], got[40], lo[40], hi[40];
     struct mla_store_case row;
-    const struct mla_store_metric metrics[] = {
-        {"max_ulp", verdict->max_ulp},
-        {"correctly_rounded", verdict->correctly_rounded},
-        {"rms_relative", verdict->rms_relative},
-        {"bias", verdict->bias},
-        {"rows_judged", (double)verdict->rows_n},
-        {"rows_unspecified", (double)verdict->unspecified_n},
-    };
+    struct mla_store_metric metrics[METRICS_MAX];
     bool valued = verdict->elements_n > 0;
     mla_case_format(test, line);
     mla_record_case(test, line, &row);
@@ -135,7 +145,7 @@ int32_t mla_record_store(struct mla_store *store, const struct mla_case *test, c
         .kernel_seconds = verdict->kernel_seconds,
         .oracle_seconds = verdict->oracle_seconds,
         .metrics = metrics,
-        .metrics_n = valued ? sizeof metrics / sizeof metrics[0] : 0,
+        .metrics_n = valued ? collect_metrics(verdict, metrics) : 0,
         .repro = mla_record_repro(spec, line, repro),
     };
     return mla_store_verdict(store, &stored);
