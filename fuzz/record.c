@@ -65,6 +65,17 @@ static void record_sparse(const struct mla_sparse_args *s, struct mla_store_case
             row->topology = row->num_links = row->q_chunk_size = row->k_chunk_size = MLA_STORE_NULL;
 }
 
+/* May a test rest on the signs of the values? Not where an element was replaced by hand. */
+static bool has_sign_coins(const struct mla_case *test)
+{
+    size_t families_n;
+    const struct mla_family *const *families = mla_families(&families_n);
+    for (size_t i = 0; i < test->put_n; i++)
+        if (strcmp(test->put[i].tensor, "topk_indices") != 0)
+            return false;
+    return families[test->family]->sign_coins;
+}
+
 void mla_record_case(const struct mla_case *test, const char *line, struct mla_store_case *row)
 {
     memset(row, 0, sizeof *row);
@@ -73,6 +84,7 @@ void mla_record_case(const struct mla_case *test, const char *line, struct mla_s
     row->op = mla_case_op_name(test->op);
     row->family = mla_family_name(test->family);
     row->region = mla_case_region_name(test->region);
+    row->sign_coins = has_sign_coins(test);
     if (test->op == MLA_OP_RING)
         record_ring(&test->ring, row);
     else
