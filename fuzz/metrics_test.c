@@ -34,6 +34,8 @@ static void add_bits(uint16_t bits, double o, double radius, const struct mla_mo
                               .hi = INFINITY,
                               .nearest = mla_number_to_bf16(o),
                               .o = o,
+                              .low = o - radius,
+                              .high = o + radius,
                               .radius = radius};
     mla_metrics_add(&sums, bits, &bound, model, mla_bound_error(&bound, model, bits).ratio);
 }
