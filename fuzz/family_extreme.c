@@ -106,4 +106,5 @@ const struct mla_family mla_family_extreme = {
     .amount_min = 0,
     .amount_max = 8,
     .query = query,
-    .key = key};
+    .key = key,
+    .sign_coins = false};

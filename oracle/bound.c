@@ -258,6 +258,21 @@ static struct mla_bound element(double o, double low, double high)
     return (struct mla_bound){.o = o, .low = low, .high = high};
 }
 
+/*
+ * The bf16 nearest to o_l. Where o's double is half way between two of them, the side is told by the
+ * rest of o, unless that is not known to be on either (mla_truth_nearest asks further).
+ */
+static uint16_t nearest_to(const struct mla_truth *t, int64_t l)
+{
+    const uint16_t below = mla_oracle_bf16_nearest(nextafter(t->out[l], -INFINITY));
+    const uint16_t above = mla_oracle_bf16_nearest(nextafter(t->out[l], INFINITY));
+
+    if (below == above || fabs(t->out_low[l]) <= t->out_low_radius[l]) {
+        return mla_oracle_bf16_nearest(t->out[l]);
+    }
+    return t->out_low[l] > 0.0 ? above : below;
+}
+
 /* Output rounding of the ends, and the figures that describe them. */
 static void finish_all(const struct mla_truth *t, const struct mla_model *model,
                        struct mla_bound *bounds)
@@ -267,7 +282,7 @@ static void finish_all(const struct mla_truth *t, const struct mla_model *model,
 
         bound->lo = (float)mla_oracle_bf16_value(rounded(model, bound->low));
         bound->hi = (float)mla_oracle_bf16_value(rounded(model, bound->high));
-        bound->nearest = mla_oracle_bf16_nearest(bound->o);
+        bound->nearest = nearest_to(t, l);
         bound->radius = up(fmax(fabs(bound->high - bound->o), fabs(bound->low - bound->o)));
     }
 }
