@@ -92,6 +92,11 @@ void mla_selfcheck_draw(struct mla_case *test, enum mla_op op, struct mla_rng *r
         draw_extreme(test, rng);
         test->region = MLA_REGION_TINY;
         draw_keys(test, rng, op == MLA_OP_RING ? 2048 : 512);
+    } else if (kind ==
+               3) { /* nearly equal weights of many keys under coins: the row-energy test's */
+        test->family = mla_family_find("profile");
+        test->region = MLA_REGION_FLAT;
+        draw_keys(test, rng, 512);
     } else if (kind % 8 == 1) {
         draw_keys(test, rng, 1 + mla_rng_below(rng, 3));
     } else if (kind % 16 == 2) {

@@ -122,16 +122,15 @@ static int32_t cheat_sight_sparse(const struct mla_sparse_args *args, char *mess
 
 /* Within its interval everywhere: only the row-energy test can tell. */
 const struct mla_adversary mla_adversary_cheat_sight = {
-    .what = "weights that ignore V claimed, and rounded where V is longest",
-    .plan = {.block_keys = 32, .is_blind = true, .peeks = true},
+    .what = "weights that ignore V claimed, and pushed to where V is longest",
+    .plan = {.is_blind = true, .peeks = true},
     .kernel = {.abi = MLA_KERNEL_ABI,
                .struct_size = sizeof(struct mla_kernel),
                .name = "cheat-sight",
                .promises = MLA_ADVERSARY_PROMISES,
-               .ring_model = {MLA_MODEL_FLOAT32, MLA_MODEL_SEQUENTIAL_SCORE, .p_u = MLA_MODEL_BF16,
-                              MLA_MODEL_BLOCKS(32, 0), .weights_ignore_v = 1},
-               .sparse_model = {MLA_MODEL_FLOAT32, MLA_MODEL_SEQUENTIAL_SCORE,
-                                .p_u = MLA_MODEL_BF16, MLA_MODEL_BLOCKS(32, 0),
+               .ring_model = {MLA_MODEL_ROUGH_EXP, MLA_MODEL_SEQUENTIAL_SCORE, MLA_MODEL_TWO_PASS,
+                              .weights_ignore_v = 1},
+               .sparse_model = {MLA_MODEL_ROUGH_EXP, MLA_MODEL_SEQUENTIAL_SCORE, MLA_MODEL_TWO_PASS,
                                 .weights_ignore_v = 1},
                .ring = cheat_sight_ring,
                .sparse = cheat_sight_sparse}};
