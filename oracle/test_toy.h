@@ -4,7 +4,9 @@
  *
  * One online softmax with every rounding made by a chooser: honestly (real binary32 and bf16
  * roundings), at random within the model, or greedily so as to push one output element as far as
- * the model allows. The bound must hold all of them. Faults can be planted in the honest one.
+ * the model allows. The bound must hold all of them. A blind one pushes weights as it is told,
+ * without looking at V, and every column's sums as it is told. Faults can be planted in the honest
+ * one.
  */
 #ifndef MLA_ORACLE_TEST_TOY_H
 #define MLA_ORACLE_TEST_TOY_H
@@ -13,27 +15,35 @@
 
 #define MLA_ORACLE_TOY_COLUMNS 32
 
-enum mla_oracle_toy_choice { MLA_ORACLE_TOY_HONEST, MLA_ORACLE_TOY_RANDOM, MLA_ORACLE_TOY_GREEDY };
+enum mla_oracle_toy_choice {
+    MLA_ORACLE_TOY_HONEST,
+    MLA_ORACLE_TOY_RANDOM,
+    MLA_ORACLE_TOY_GREEDY,
+    MLA_ORACLE_TOY_BLIND
+};
 
 enum mla_oracle_toy_fault {
     MLA_ORACLE_TOY_SOUND,
     MLA_ORACLE_TOY_DROPS_A_KEY,
     MLA_ORACLE_TOY_SEES_THE_FUTURE,
     MLA_ORACLE_TOY_OMITS_RESCALE,
+    MLA_ORACLE_TOY_OMITS_FIRST_RESCALE,
     MLA_ORACLE_TOY_RESCALES_SUM_ONLY,
     MLA_ORACLE_TOY_FORGETS_SCALE
 };
 
 struct mla_oracle_toy {
     const struct mla_model *model;
-    int64_t block_keys; /* keys per step of the online softmax; 0: two-pass */
-    bool merges;        /* two halves, each with a state of its own, merged at the end */
-    bool log2_domain;   /* the scale is folded with log2 e into one rounded constant */
-    int32_t choice;     /* enum mla_oracle_toy_choice */
-    int32_t fault;      /* enum mla_oracle_toy_fault */
-    int64_t column;     /* greedy: the element that is pushed, */
-    double direction;   /* up (+1) or down (-1), */
-    double target;      /* from its true value */
+    int64_t block_keys;  /* keys per step of the online softmax; 0: two-pass */
+    bool merges;         /* two halves, each with a state of its own, merged at the end */
+    bool log2_domain;    /* the scale is folded with log2 e into one rounded constant */
+    int32_t choice;      /* enum mla_oracle_toy_choice */
+    int32_t fault;       /* enum mla_oracle_toy_fault */
+    int64_t column;      /* greedy: the element that is pushed, */
+    double direction;    /* up (+1) or down (-1), */
+    double target;       /* from its true value */
+    const double *blind; /* blind: +1 or -1 for each key, where its weight is pushed; */
+    const double *push;  /* and for each column, where its sums are */
     struct mla_oracle_test_random *random;
 };
 
