@@ -26,10 +26,12 @@
  *        Y_l = ( sum_j w_j t_j (1+rho_j) nu_jl v_jl + aN_l ) / D.
  *    X_l has fixed coefficients: it is a sum of independent signs. The part -o_l (D-1)/D of the
  *    error, which looks as if it depended on V, is such a sum itself and has gone into X_l.
- *        |Y_l| <= ( nu sum_j most_j |v_jl| + absN_l + flushed V ) / least D =: b'
- *    (absN and flushed V as in bound.c; per weight, absN times the greatest sum w_j t_j). Losses of
- *    weights by underflow belong to absN although a weight ignores V: whether an operand p is
- *    flushed in the product p v may be up to v.
+ *        |Y_l| <= ( nu sum_j most_j |v_jl| + absN_l ) / least D =: b'
+ *    (absN as in bound.c; per weight, absN times the greatest sum w_j t_j). Losses of weights by
+ *    underflow belong to absN although a weight ignores V: whether an operand p is flushed in the
+ *    product p v may be up to v. A v that is flushed itself is in absN already, as the underflow of
+ *    its product: it takes p |v| < growth 2^-126 <= growth F_a along (errors.c, section 5), and a
+ *    product is lost once.
  *    Normalisation: |result - y| <= div |y| + div_abs, and |y| <= |o_l| + |X_l| + b', so
  *        |result - o_l| <= (1+div) |X_l| + b_l,   b_l = (1+div) b' + div |o_l| + div_abs.
  *    The output is the rounded result, so the distance e_l from o_l to the reals that round to it is
@@ -127,12 +129,12 @@ struct length {
 
 /* Sums over the value rows, for each column. */
 struct columns {
-    double *reach;  /* sum_g most_g |v_gl| */
-    double *lost;   /* the part of it where v_gl is subnormal */
-    double *first;  /* of L (direct) or G (centred) */
-    double *second; /* centred: of P + W q */
-    double *area;   /* centred: A */
-    double *centre; /* centred: k */
+    double *reach;   /* sum_g most_g |v_gl| */
+    double *first;   /* of L (direct) or G (centred) */
+    double *second;  /* centred: of P + W q */
+    double *area;    /* centred: A */
+    double *centre;  /* centred: k */
+    double *inverse; /* centred: 1/A */
 };
 
 /* All arrays in one piece. */
@@ -314,12 +316,11 @@ static void sum_centre(const struct work *work, int64_t columns_n)
 {
     const struct columns *sums = &work->columns;
     const struct coins *c = &work->coins;
-    double *inverse = sums->lost; /* not in use yet */
 
     for (int64_t l = 0; l < columns_n; l++) {
         sums->area[l] =
             up(work->area.scale * work->area.scale * mla_oracle_up(sums->area[l], c->n + 4));
-        inverse[l] = sums->area[l] > 0.0 ? 1.0 / sums->area[l] : 0.0;
+        sums->inverse[l] = sums->area[l] > 0.0 ? 1.0 / sums->area[l] : 0.0;
     }
     for (int64_t g = 0; g < c->n; g++) {
         const uint16_t *row = c->value[g];
@@ -329,7 +330,7 @@ static void sum_centre(const struct work *work, int64_t columns_n)
 
         for (int64_t l = 0; l < columns_n; l++) {
             const double v = magnitude(row[l]);
-            const double part = v * v * inverse[l];
+            const double part = v * v * sums->inverse[l];
             const double below = 1.0 - low * part;
             const double above = high * part - 1.0;
 
@@ -338,20 +339,6 @@ static void sum_centre(const struct work *work, int64_t columns_n)
     }
     for (int64_t l = 0; l < columns_n; l++) {
         sums->centre[l] = mla_oracle_up(sums->centre[l], c->n + 4);
-        inverse[l] = 0.0;
-    }
-}
-
-static void sum_lost(const struct work *work, int64_t columns_n)
-{
-    for (int64_t g = 0; g < work->coins.n; g++) {
-        const uint16_t *row = work->coins.value[g];
-
-        for (int64_t l = 0; l < columns_n; l++) {
-            if (mla_oracle_bf16_is_subnormal(row[l])) {
-                work->columns.lost[l] += work->coins.most[g] * magnitude(row[l]);
-            }
-        }
     }
 }
 
@@ -380,10 +367,9 @@ static double slack(const struct work *work, const struct mla_truth *t,
                     const struct mla_oracle_errors *e, int64_t l)
 {
     const double reach = mla_oracle_up(work->columns.reach[l], work->coins.n + 4);
-    const double lost = mla_oracle_up(work->columns.lost[l], work->coins.n + 4);
     const double times = e->is_per_weight ? e->up_sum : 1.0;
     const double absolute = (1.0 + e->nu) * (e->key_abs * t->abs_value[l] + e->row_abs) * times;
-    const double quotient = up((e->nu * reach + absolute + (1.0 + e->nu) * lost) / e->denominator);
+    const double quotient = up((e->nu * reach + absolute) / e->denominator);
     const double size = fabs(t->out[l]) + t->out_radius[l];
 
     return up((1.0 + e->div) * quotient + e->div * size + e->div_abs + t->out_radius[l]);
@@ -433,8 +419,8 @@ static bool allocate(struct work *work, int64_t keys_n, int64_t columns_n)
         &c->weight, &c->weight_low,      &c->spread,           &c->loose,         &c->most,
         &c->direct, &work->first.square, &work->second.square, &work->area.square};
     struct columns *s = &work->columns;
-    double **const per_column[] = {&s->reach,  &s->lost, &s->first,
-                                   &s->second, &s->area, &s->centre};
+    double **const per_column[] = {&s->reach, &s->first,  &s->second,
+                                   &s->area,  &s->centre, &s->inverse};
     const size_t keys_arrays = sizeof per_key / sizeof per_key[0];
     const size_t column_arrays = sizeof per_column / sizeof per_column[0];
 
@@ -472,9 +458,6 @@ static void test_row(struct work *work, const struct mla_truth *t, const struct 
         sum_centre(work, t->columns_n);
     } else {
         sum_direct(work, t->columns_n);
-    }
-    if (model->flush && t->has_subnormal_value) {
-        sum_lost(work, t->columns_n);
     }
     judge(work, t, model, e, centred, y, log_tests, energy);
 }

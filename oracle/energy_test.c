@@ -9,6 +9,7 @@
  * premise is needed: a kernel that keeps its model is accused where copies are taken for strangers,
  * where columns share their coins, where weights look at V.
  */
+#include "oracle/bf16.h"
 #include "oracle/test_toy.h"
 #include "oracle/truth.h"
 
@@ -24,8 +25,9 @@
 #define HEAD_DIM 64
 #define COLUMNS  MLA_ORACLE_TOY_COLUMNS
 
-#define F32 0x1p-24
-#define BF  0x1p-8
+#define F32  0x1p-24
+#define BF   0x1p-8
+#define FINE 0x1p-30 /* as good as exact here, and still coarse against the toy's doubles */
 
 /* ---- kernels ----------------------------------------------------------------------------------*/
 
@@ -130,7 +132,7 @@ static const struct kernel kernels[] = {
      true,
      false},
     {"rough exponential, two-pass, exact sums",
-     {.add_u = 0x1p-40,
+     {.add_u = FINE,
       .score_depth = {.per_width = 1},
       .arg_roundings = 2,
       .exp_error = 0x1p-6,
@@ -141,9 +143,34 @@ static const struct kernel kernels[] = {
      0,
      false,
      false},
+    {"rough products, all else fine",
+     {.add_u = FINE,
+      .score_depth = {.per_width = 1},
+      .arg_roundings = 2,
+      .exp_error = FINE,
+      .exp_floor = 0x1p-126,
+      .acc_depth = {.constant = 1, .per_key = 1},
+      .pv_product_u = BF,
+      .div_roundings = 1,
+      .weights_ignore_v = 1},
+     0,
+     false,
+     false},
+    {"small exponentials lost, all else fine",
+     {.add_u = FINE,
+      .score_depth = {.per_width = 1},
+      .arg_roundings = 2,
+      .exp_error = FINE,
+      .exp_floor = 0x1p-20,
+      .acc_depth = {.constant = 1, .per_key = 1},
+      .div_roundings = 1,
+      .weights_ignore_v = 1},
+     0,
+     false,
+     false},
 };
 #define KERNELS_N (sizeof kernels / sizeof kernels[0])
-enum { BF16_P = 0, UNROUNDED_SUM = 1, BF16_SUMS = 2, ROUGH = 6 };
+enum { BF16_P = 0, UNROUNDED_SUM = 1, BF16_SUMS = 2, ROUGH = 6, SMALL_LOST = 8 };
 
 /* ---- rows -------------------------------------------------------------------------------------*/
 
@@ -153,6 +180,8 @@ enum family {
     NORMAL,      /* N(0,1) scores, more or less */
     PEAKED,      /* a few keys take all */
     ONE_HEAVY,   /* one key above the others by 4 */
+    SMALL,       /* one key above the others by 14 */
+    LOUD,        /* nearly equal, one key's values 2^10 times the others' */
     TINY_WEIGHT, /* one key above the others by 80 to 110 */
     DUPLICATES,  /* one value row only */
     FEW_ROWS,    /* three value rows, many copies */
@@ -165,6 +194,7 @@ static double score_scale(int family)
 {
     switch (family) {
     case FLAT:
+    case LOUD:
         return 0.01;
     case PEAKED:
         return 10.0;
@@ -174,7 +204,7 @@ static double score_scale(int family)
 }
 
 /* A magnitude of V, never 0. */
-static double size_of(int family, struct mla_oracle_test_random *random)
+static double size_of(int family, bool is_first, struct mla_oracle_test_random *random)
 {
     const double x = 0.5 + mla_oracle_test_uniform(random);
     const double exponent = mla_oracle_test_uniform(random);
@@ -182,6 +212,8 @@ static double size_of(int family, struct mla_oracle_test_random *random)
     switch (family) {
     case SPREAD:
         return ldexp(x, (int)(30.0 * exponent) - 15);
+    case LOUD:
+        return is_first ? ldexp(x, 10) : x;
     case SUBNORMAL:
         return ldexp(x, -118 - (int)(14.0 * exponent));
     default:
@@ -207,6 +239,8 @@ static double score_of(int family, int64_t j, int64_t n, struct mla_oracle_test_
         return 0.08 * noise + (j < 128 ? 0.0 : 1.6);
     case ONE_HEAVY:
         return j == n / 2 ? 32.0 : noise;
+    case SMALL:
+        return j == n / 2 ? 112.0 : 0.1 * noise;
     case TINY_WEIGHT:
         return j == n / 2 ? 0.0 : -8.0 * (80.0 + 30.0 * depth);
     default:
@@ -229,7 +263,7 @@ static struct mla_oracle_test_row *row_make(int family, int64_t n,
         uint16_t *key = row->kv + j * HEAD_DIM;
 
         for (int64_t l = 0; l < COLUMNS; l++) {
-            const double size = size_of(family, random);
+            const double size = size_of(family, j == 0, random);
             const uint64_t coin = mla_oracle_test_bits(random);
 
             key[l] = mla_oracle_test_bf16((float)size);
@@ -263,6 +297,7 @@ enum scheme {
     HALVES,    /* the first half of the keys up, the others down */
     HEAVY_UP,  /* keys of more than average weight up */
     ALL_UP,    /* all up: a common error, which cancels */
+    FIRST_UP,  /* the first key up, the others down */
     AT_RANDOM, /* every rounding at random */
     HONEST,    /* real roundings */
     SCHEMES_N
@@ -286,6 +321,9 @@ static void choose_blindly(int scheme, const struct mla_truth *truth, int64_t di
             break;
         case HEAVY_UP:
             blind[j] = truth->weight[j] * (double)n > 1.0 ? 1.0 : -1.0;
+            break;
+        case FIRST_UP:
+            blind[j] = j == 0 ? 1.0 : -1.0;
             break;
         default:
             blind[j] = 1.0;
@@ -419,6 +457,59 @@ static void conforming_kernels_are_never_accused(void **state)
         judged += tallies[i].rows;
     }
     assert_true((double)judged == rows);
+}
+
+/*
+ * Where one key is far louder than the others, a column's whole energy hangs on its coin, and the
+ * denominator, which the others push, moves it just as far again: the centred length must say so.
+ */
+static void one_loud_key(void **state)
+{
+    struct mla_oracle_test_random random = {12};
+
+    (void)state;
+    for (int trial = 0; trial < 20; trial++) {
+        struct mla_oracle_test_row *row = row_make(LOUD, 64, &random);
+        struct mla_truth *truth = truth_make(row, 64);
+        struct mla_oracle_toy_result result;
+        double blind[64];
+
+        choose_blindly(FIRST_UP, truth, 64, &random, blind);
+        run(&kernels[ROUGH], FIRST_UP, row, truth, blind, &random, &result);
+        const struct mla_energy energy = energy_of(truth, &kernels[ROUGH].model, result.out, 1.0);
+
+        assert_false(is_accused(&energy));
+        assert_true(energy.energy > 0.3 * COLUMNS);
+        mla_truth_free(truth);
+        mla_oracle_test_row_free(row);
+    }
+}
+
+/* One key, normalised as badly as 64 roundings may: a copy that is off in every column alike. */
+static void normalisation_may_look_at_v(void **state)
+{
+    struct mla_oracle_test_random random = {13};
+    struct mla_model model = kernels[ROUGH].model;
+    const double off[] = {1.0 + 0.99 * 0x1p-6, 1.0 - 0.99 * 0x1p-6, 1.0 + 2.0 * 0x1p-6};
+
+    (void)state;
+    model.add_u = 0x1p-12;
+    model.div_roundings = 64;
+    for (int i = 0; i < 3; i++) {
+        struct mla_oracle_test_row *row = row_make(FLAT, 1, &random);
+        struct mla_truth *truth = truth_make(row, 1);
+        uint16_t y[COLUMNS];
+
+        for (int64_t l = 0; l < COLUMNS; l++) {
+            y[l] = mla_oracle_bf16_truncate(truth->out[l] * off[i]);
+        }
+        model.out_round = MLA_OUT_TRUNCATE;
+        const struct mla_energy energy = energy_of(truth, &model, y, 5.0);
+
+        assert_true(is_accused(&energy) == (i == 2));
+        mla_truth_free(truth);
+        mla_oracle_test_row_free(row);
+    }
 }
 
 /*
@@ -768,6 +859,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conforming_kernels_are_never_accused),
+        cmocka_unit_test(one_loud_key),
+        cmocka_unit_test(normalisation_may_look_at_v),
         cmocka_unit_test(blind_kernels_come_close),
         cmocka_unit_test(faults_within_the_interval_are_accused),
         cmocka_unit_test(copies_share_coins),
