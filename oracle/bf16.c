@@ -14,6 +14,9 @@
 #define BF16_NAN 0x7fc0u
 #define BF16_MAX 0x7f7fu
 
+#define NORMAL_MIN 0x1p-126
+#define CUT_BITS   45 /* fraction bits of a double beyond those of a bf16 */
+
 /* The pattern of a double that is known to be a bf16 value. */
 static uint16_t pattern(double exact)
 {
@@ -38,6 +41,30 @@ static double in_last_places(double x, int *lsb)
     return ldexp(x, -*lsb);
 }
 
+/*
+ * x >= 2^-126 cut to the 7 fraction bits of a bf16, after adding `more` units of 2^-45 of its
+ * binade: exponent and fraction lie next to each other in a double, so a carry moves on into the
+ * next binade. What in_last_places does with library calls, for the range that nearly all lie in.
+ */
+static uint16_t cut_bits(double x, uint64_t more)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    bits = (bits + more) >> CUT_BITS << CUT_BITS;
+    memcpy(&x, &bits, sizeof x);
+    return pattern(x);
+}
+
+/* Just below half of the last place kept, and all of it if that place is odd: ties to even. */
+static uint64_t half_place(double x)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    return (UINT64_C(1) << (CUT_BITS - 1)) - 1 + (bits >> CUT_BITS & 1);
+}
+
 uint16_t mla_oracle_bf16_nearest(double x)
 {
     const uint16_t sign = signbit(x) ? 0x8000u : 0;
@@ -49,6 +76,9 @@ uint16_t mla_oracle_bf16_nearest(double x)
     }
     if (magnitude >= 0x1.ffp127) { /* 2^128 - 2^119, the tie that goes up to Inf */
         return (uint16_t)(sign | BF16_INF);
+    }
+    if (magnitude >= NORMAL_MIN) {
+        return (uint16_t)(sign | cut_bits(magnitude, half_place(magnitude)));
     }
     const double places = in_last_places(magnitude, &lsb);
 
@@ -69,6 +99,9 @@ uint16_t mla_oracle_bf16_truncate(double x)
     }
     if (magnitude >= 0x1.fep127) {
         return (uint16_t)(sign | BF16_MAX);
+    }
+    if (magnitude >= NORMAL_MIN) {
+        return (uint16_t)(sign | cut_bits(magnitude, 0));
     }
     const double places = in_last_places(magnitude, &lsb);
 

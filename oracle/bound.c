@@ -52,10 +52,12 @@
  */
 #include "oracle/bf16.h"
 #include "oracle/errors.h"
+#include "oracle/known.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Below this least denominator the exact end is worth its cost. */
 #define COMMON_MIN 0.9
@@ -79,14 +81,15 @@ static double numerator_abs(const struct mla_oracle_errors *e, double abs_value)
     return up((1.0 + e->nu) * (e->key_abs * abs_value + e->row_abs));
 }
 
-/* Flushed V of every column, into lost. */
+/* Flushed V of every column, into lost. most: the greatest weight each value can meet. */
 static void flushed_values(const struct mla_truth *t, const struct mla_oracle_errors *e,
-                           double *lost)
+                           const double *most, double *lost)
 {
+    memset(lost, 0, (size_t)t->columns_n * sizeof *lost);
     for (int64_t j = 0; j < t->keys_n; j++) {
         for (int64_t l = 0; l < t->columns_n; l++) {
             if (mla_oracle_bf16_is_subnormal(t->value[j][l])) {
-                lost[l] += e->most[j] * fabs(mla_oracle_bf16_value(t->value[j][l]));
+                lost[l] += most[j] * fabs(mla_oracle_bf16_value(t->value[j][l]));
             }
         }
     }
@@ -249,16 +252,24 @@ static uint16_t rounded(const struct mla_model *model, double x)
                                                 : mla_oracle_bf16_nearest(x);
 }
 
-/* One element from the ends of the result before output rounding, low <= o <= high. */
-static struct mla_bound element(const struct mla_model *model, double o, double low, double high)
+/* An element's real ends; what is still missing follows in finish_all. */
+static struct mla_bound element(double o, double low, double high)
 {
-    struct mla_bound bound = {.o = o};
+    return (struct mla_bound){.o = o, .low = low, .high = high};
+}
 
-    bound.lo = (float)mla_oracle_bf16_value(rounded(model, low));
-    bound.hi = (float)mla_oracle_bf16_value(rounded(model, high));
-    bound.nearest = mla_oracle_bf16_nearest(o);
-    bound.radius = up(fmax(high - o, o - low));
-    return bound;
+/* Output rounding of the ends, and the figures that describe them. */
+static void finish_all(const struct mla_truth *t, const struct mla_model *model,
+                       struct mla_bound *bounds)
+{
+    for (int64_t l = 0; l < t->columns_n; l++) {
+        struct mla_bound *bound = &bounds[l];
+
+        bound->lo = (float)mla_oracle_bf16_value(rounded(model, bound->low));
+        bound->hi = (float)mla_oracle_bf16_value(rounded(model, bound->high));
+        bound->nearest = mla_oracle_bf16_nearest(bound->o);
+        bound->radius = up(fmax(fabs(bound->high - bound->o), fabs(bound->low - bound->o)));
+    }
 }
 
 static int32_t state_of(const struct mla_truth *truth)
@@ -275,9 +286,8 @@ static int32_t state_of(const struct mla_truth *truth)
     }
 }
 
-static void all_common(const struct mla_truth *t, const struct mla_model *model,
-                       const struct mla_oracle_errors *e, double *sums, const double *lost,
-                       struct mla_bound *bounds)
+static void all_common(const struct mla_truth *t, const struct mla_oracle_errors *e, double *sums,
+                       const double *lost, struct mla_bound *bounds)
 {
     common_sums(t, e, sums);
     for (int64_t l = 0; l < t->columns_n; l++) {
@@ -285,22 +295,66 @@ static void all_common(const struct mla_truth *t, const struct mla_model *model,
         const double radius = up(common_radius(t, e, l, sums[l], lost[l]) + t->out_radius[l]);
         const double o = t->out[l];
 
-        bounds[l] =
-            element(model, o, nextafter(o - radius, -INFINITY), nextafter(o + radius, INFINITY));
+        bounds[l] = element(o, nextafter(o - radius, -INFINITY), nextafter(o + radius, INFINITY));
     }
 }
 
-static void all_exact(const struct mla_truth *t, const struct mla_model *model,
-                      const struct mla_oracle_errors *e, double *values, const double *lost,
-                      struct mla_bound *bounds)
+static void all_exact(const struct mla_truth *t, const struct mla_oracle_errors *e, double *values,
+                      const double *lost, struct mla_bound *bounds)
 {
     for (int64_t l = 0; l < t->columns_n; l++) {
         double low;
         double high;
 
         exact_ends(t, e, l, lost[l], values, &low, &high);
-        bounds[l] = element(model, t->out[l], fmin(low, t->out[l]), fmax(high, t->out[l]));
+        bounds[l] = element(t->out[l], fmin(low, t->out[l]), fmax(high, t->out[l]));
     }
+}
+
+/*
+ * C. KNOWN ROUNDING OF p. Where the model says how and in which frame p is rounded, known.c gives a
+ * second interval for the quotient. A conforming kernel lies in both, so in what they share. That
+ * is taken of the real ends; it cannot be empty unless the oracle is wrong.
+ */
+static int32_t all_known(const struct mla_truth *t, const struct mla_model *model,
+                         const struct mla_oracle_errors *e, double *lost, struct mla_bound *bounds)
+{
+    const size_t columns_n = (size_t)t->columns_n;
+    double *room = NULL; /* middle, radius, work */
+    struct mla_oracle_known known;
+    int32_t state = mla_oracle_known_make(t, model, e, &known);
+
+    if (state != MLA_OK || !known.is_usable) {
+        goto done;
+    }
+    state = MLA_ERR_NOMEM;
+    room = calloc(3 * columns_n, sizeof *room);
+    if (room == NULL) {
+        goto done;
+    }
+    if (model->flush && t->has_subnormal_value) {
+        flushed_values(t, e, known.most, lost);
+    }
+    mla_oracle_known_columns(t, e, &known, lost, room, room + columns_n, room + 2 * columns_n);
+    state = MLA_OK;
+    for (int64_t l = 0; l < t->columns_n; l++) {
+        const double middle = room[l];
+        const double radius = room[t->columns_n + l];
+        const double wide = radius + 0x1p-52 * (fabs(middle) + radius); /* middle -+ it rounds */
+        const double low = -normalised_end(e, wide - middle);
+        const double high = normalised_end(e, middle + wide);
+        struct mla_bound *bound = &bounds[l];
+
+        bound->low = fmax(low, bound->low);
+        bound->high = fmin(high, bound->high);
+        if (!(bound->low <= bound->high)) {
+            state = MLA_ERR_INTERNAL;
+        }
+    }
+done:
+    free(room);
+    mla_oracle_known_free(&known);
+    return state;
 }
 
 int32_t mla_bound_row(const struct mla_truth *truth, const struct mla_model *model,
@@ -330,13 +384,15 @@ int32_t mla_bound_row(const struct mla_truth *truth, const struct mla_model *mod
         goto done;
     }
     if (model->flush && truth->has_subnormal_value) {
-        flushed_values(truth, &errors, lost);
+        flushed_values(truth, &errors, errors.most, lost);
     }
     if (errors.denominator >= COMMON_MIN) {
-        all_common(truth, model, &errors, work, lost, bounds);
+        all_common(truth, &errors, work, lost, bounds);
     } else {
-        all_exact(truth, model, &errors, work, lost, bounds);
+        all_exact(truth, &errors, work, lost, bounds);
     }
+    state = all_known(truth, model, &errors, lost, bounds);
+    finish_all(truth, model, bounds);
 done:
     mla_oracle_errors_free(&errors);
     free(work);

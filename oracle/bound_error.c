@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bound_error.c - how far an output value is from the definition, in units of its bound.
+ * bound_error.c - how far an output value is from the definition, and in units of its bound.
  *
  * An output y stands for every real number that the model's output rounding maps to it: to nearest,
  * all up to the midpoints to its neighbours; toward zero, from y to the next value away from zero
@@ -43,11 +43,29 @@ static void preimage(const struct mla_model *model, uint16_t magnitude, double *
     }
 }
 
+/* Distance of x from [inner, outer]. */
+static double beyond(double x, double inner, double outer)
+{
+    return x < inner ? inner - x : x > outer ? x - outer : 0.0;
+}
+
+/* Distance of the middle of [low, high] from [inner, outer] over the half on that side: each half
+ * from the same rounded middle, so that 1 is passed where [inner, outer] leaves [low, high]. */
+static double ratio_of(double low, double high, double inner, double outer)
+{
+    const double middle = low / 2.0 + high / 2.0;
+
+    if (middle < inner) {
+        return (inner - middle) / (high - middle);
+    }
+    return middle > outer ? (middle - outer) / (middle - low) : 0.0;
+}
+
 struct mla_bound_error mla_bound_error(const struct mla_bound *bound, const struct mla_model *model,
                                        uint16_t y)
 {
     const uint16_t magnitude = y & 0x7fffu;
-    const double o = (y & 0x8000u) != 0 ? -bound->o : bound->o; /* seen along y's sign */
+    const bool is_negative = (y & 0x8000u) != 0;
     struct mla_bound_error error = {INFINITY, INFINITY};
     double inner;
     double outer;
@@ -55,11 +73,16 @@ struct mla_bound_error mla_bound_error(const struct mla_bound *bound, const stru
     if (magnitude > 0x7f80u) {
         return error; /* NaN */
     }
-    if (magnitude == 0x7f80u && !isinf((y & 0x8000u) != 0 ? bound->lo : bound->hi)) {
+    if (magnitude == 0x7f80u && !isinf(is_negative ? bound->lo : bound->hi)) {
         return error; /* Inf where the set is finite */
     }
     preimage(model, magnitude, &inner, &outer);
-    error.distance = o < inner ? inner - o : o > outer ? o - outer : 0.0;
-    error.ratio = error.distance > 0.0 ? error.distance / bound->radius : 0.0;
+    if (is_negative) { /* all is seen along y's sign */
+        error.distance = beyond(-bound->o, inner, outer);
+        error.ratio = ratio_of(-bound->high, -bound->low, inner, outer);
+    } else {
+        error.distance = beyond(bound->o, inner, outer);
+        error.ratio = ratio_of(bound->low, bound->high, inner, outer);
+    }
     return error;
 }

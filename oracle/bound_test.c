@@ -613,7 +613,8 @@ static void largest_values(void **state)
 
 static void distance_and_ratio(void **state)
 {
-    const struct mla_bound bound = {.lo = 0.5f, .hi = 1.5f, .o = 1.0, .radius = 0.5};
+    const struct mla_bound bound = {
+        .lo = 0.5f, .hi = 1.5f, .o = 1.0, .low = 0.5, .high = 1.5, .radius = 0.5};
     struct mla_model model = exact_model;
     struct mla_bound open = bound;
 

@@ -351,6 +351,8 @@ void mla_truth_free(struct mla_truth *truth)
     free(truth->abs_value);
     free(truth->out_radius);
     free(truth->out);
+    free(truth->chunk);
+    free(truth->visit);
     free(truth->weight);
     free(truth->gap);
     free(truth->score);

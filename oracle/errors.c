@@ -262,10 +262,7 @@ static double score_error(const struct setting *s, int64_t j)
     return up(sum + m->score_u * (t->score[j] + sum) + (1.0 + s->a) * (1.0 + m->score_u) * small);
 }
 
-/*
- * eps of every key into errors->up (its final contents come later), max_above and max_below, and
- * the setting's max_abs and max_any.
- */
+/* eps of every key, max_above and max_below, and the setting's max_abs and max_any. */
 static void locate_maximum(struct setting *s, struct mla_oracle_errors *errors)
 {
     const struct mla_truth *t = s->truth;
@@ -276,7 +273,7 @@ static void locate_maximum(struct setting *s, struct mla_oracle_errors *errors)
     for (int64_t j = 0; j < t->keys_n; j++) {
         const double eps = score_error(s, j);
 
-        errors->up[j] = eps;
+        errors->eps[j] = eps;
         any = fmax(any, up(t->score[j] + eps));
         /* gap is at most 1 + 2^-52 times too large: down() takes more than that off. */
         errors->max_above = fmax(errors->max_above, up(fmax(0.0, eps - down(t->gap[j]))));
@@ -399,6 +396,8 @@ static void underflow(const struct setting *s, struct mla_oracle_errors *e, doub
         (1.0 + e->mu));
 
     e->growth = up(exp_up(grown) * (1.0 + m->p_u));
+    e->key_loss = up(3.0 * s->rescales * floor_w * e->growth);
+    e->row_loss = up(n * (s->rescales + s->acc_extra + 4.0) * floor_a * e->growth);
     e->is_per_weight = !(small * e->growth * lead <= 0x1p-10 * down_sum * e->mu_low);
     const double scale = up(e->growth * (e->is_per_weight ? 1.0 / least : lead));
 
@@ -416,8 +415,8 @@ static void underflow(const struct setting *s, struct mla_oracle_errors *e, doub
 
 static bool allocate(struct mla_oracle_errors *errors, int64_t n)
 {
-    double **const arrays[] = {&errors->up, &errors->down, &errors->spread, &errors->spill,
-                               &errors->most};
+    double **const arrays[] = {&errors->up,    &errors->down, &errors->spread,
+                               &errors->spill, &errors->most, &errors->eps};
     bool ok = true;
 
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
@@ -429,6 +428,7 @@ static bool allocate(struct mla_oracle_errors *errors, int64_t n)
 
 void mla_oracle_errors_free(struct mla_oracle_errors *errors)
 {
+    free(errors->eps);
     free(errors->most);
     free(errors->spill);
     free(errors->spread);
@@ -489,7 +489,7 @@ int32_t mla_oracle_errors_make(const struct mla_truth *truth, const struct mla_m
     locate_maximum(&s, errors);
     sum_factors(&s, errors);
     for (int64_t j = 0; j < truth->keys_n; j++) {
-        const double eps = errors->up[j];
+        const double eps = errors->eps[j];
         const double arg =
             argument_error(&s, truth->gap[j], truth->score[j], eps, errors->max_above);
         const double h = up(eps + arg + s.e + s.rescales * (s.e + s.alpha));
@@ -503,6 +503,12 @@ int32_t mla_oracle_errors_make(const struct mla_truth *truth, const struct mla_m
     errors->up_sum = mla_oracle_up(errors->up_sum, truth->keys_n);
     errors->spread_sum = mla_oracle_up(errors->spread_sum, truth->keys_n);
     down_sum = mla_oracle_down(down_sum, truth->keys_n);
+    errors->floor = s.f;
+    errors->rescales = s.rescales;
+    errors->exp_log = s.e;
+    errors->alpha_log = s.alpha;
+    errors->max_abs = s.max_abs;
+    errors->max_any = s.max_any;
     underflow(&s, errors, down_sum);
     errors->state = judge(&s, errors);
     return MLA_OK;

@@ -28,6 +28,7 @@ struct mla_oracle_errors {
     double *spread; /* w_j G_j */
     double *spill;  /* w_j (1 + H_j) ( r + nu (1 + p_u) ): what |v_jl| itself is multiplied by */
     double *most;   /* w_j (1 + H_j) (1 + p_u): the weight as it meets V */
+    double *eps;    /* |sigma s^_j - x_j| */
 
     double rho;         /* |rho_j| <= rho: rounding of p that the denominator does not see */
     double mu;          /* |mu_j| <= mu */
@@ -50,6 +51,16 @@ struct mla_oracle_errors {
     double max_below; /* and >= M - max_below */
     double arg_u;     /* relative error of one product or difference in the argument */
     double arg_abs;   /* absolute error of the argument by underflow */
+
+    /* In the kernel's own frame, for known.c. */
+    double floor;     /* f */
+    double rescales;  /* T */
+    double exp_log;   /* e' */
+    double alpha_log; /* alpha' */
+    double max_abs;   /* M_a */
+    double max_any;   /* M_x */
+    double key_loss;  /* what underflow in T rescales takes from or adds to one weight */
+    double row_loss;  /* what underflow in the accumulators does to a sum */
 };
 
 /* Fill errors; arrays are released by mla_oracle_errors_free, whatever the result.

@@ -44,6 +44,42 @@ static float ring_scale(const struct mla_ring_args *a)
     return a->has_scale ? a->scale : (float)(1.0 / sqrt((double)a->head_dim));
 }
 
+/*
+ * visit and chunk of a truth with keys. Chunks are runs of k_chunk_size local rows of a shard; a
+ * shard, or a chunk, without visible keys changes no maximum and is not counted.
+ */
+static int32_t schedule(const struct mla_ring_args *a, int64_t rank,
+                        const struct mla_oracle_visible *visible, struct mla_truth *truth)
+{
+    int64_t order[MLA_RING_SIZE_MAX];
+    int64_t n = 0;
+    int64_t chunk = -1;
+
+    truth->visit = calloc((size_t)visible->keys_n, sizeof *truth->visit);
+    truth->chunk = calloc((size_t)visible->keys_n, sizeof *truth->chunk);
+    if (truth->visit == NULL || truth->chunk == NULL) {
+        return MLA_ERR_NOMEM;
+    }
+    mla_oracle_visiting_order(a, rank, order);
+    for (int64_t i = 0; i < a->ring_size; i++) {
+        int64_t within = -1; /* K chunk of the shard, counted from its first row */
+
+        for (int64_t j = 0; j < visible->keys_n; j++) {
+            if (visible->keys[j].source != order[i]) {
+                continue;
+            }
+            if (visible->keys[j].row / a->k_chunk_size != within) {
+                within = visible->keys[j].row / a->k_chunk_size;
+                chunk++;
+            }
+            truth->visit[n] = j;
+            truth->chunk[n] = chunk;
+            n++;
+        }
+    }
+    return MLA_OK;
+}
+
 int32_t mla_truth_ring(const struct mla_ring_args *a, struct mla_row row, struct mla_truth **truth)
 {
     struct mla_oracle_input input = {
@@ -79,6 +115,13 @@ int32_t mla_truth_ring(const struct mla_ring_args *a, struct mla_row row, struct
     input.query[0] =
         a->q[row.rank] + ((row.batch * a->heads + row.head) * a->q_rows + row.row) * a->head_dim;
     status = evaluate(&input, truth);
+    if (status == MLA_OK && visible.keys_n > 0) {
+        status = schedule(a, row.rank, &visible, *truth);
+    }
+    if (status != MLA_OK) {
+        mla_truth_free(*truth);
+        *truth = NULL;
+    }
 done:
     free(input.keys[1]);
     free(input.keys[0]);

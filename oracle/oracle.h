@@ -106,7 +106,9 @@ struct mla_bound {
     float lo, hi;     /* accept y iff lo <= y <= hi; both are bf16 values, -inf and +inf possible */
     uint16_t nearest; /* bf16 nearest to o; a tie as o's double says */
     double o;         /* the definition's value, nearest double */
-    double radius;    /* B: half width of the interval before output rounding, >= 0 */
+    double low, high; /* the interval before output rounding; lo and hi are its rounded ends */
+    double radius;    /* B: how far from o the interval reaches, >= 0. Where the rounding of p is
+                         known the interval need not contain o, nor o be its middle */
 };
 
 /* The accepted statistics of one row. */
@@ -118,18 +120,20 @@ struct mla_bound_stats {
 
 /*
  * The tier-1 set for every column of a row: a conforming kernel never leaves it. bounds holds
- * info.columns_n entries. Returns enum mla_bound_state, or MLA_ERR_NOMEM; entries are written only
- * for MLA_BOUND_OK. A model that mla_bound_model_error refuses gives MLA_BOUND_MODEL. Everything in
- * B is rounded upward. Derivation: oracle/errors.c and oracle/bound.c. Thread-safe.
+ * info.columns_n entries. Returns enum mla_bound_state, or MLA_ERR_NOMEM; entries hold anything
+ * unless it is MLA_BOUND_OK. A model that mla_bound_model_error refuses gives MLA_BOUND_MODEL. Everything in
+ * B is rounded upward. MLA_ERR_INTERNAL: two certain intervals exclude each other, a fault of the
+ * oracle. Derivation: oracle/errors.c, oracle/bound.c and oracle/known.c. Thread-safe.
  */
 int32_t mla_bound_row(const struct mla_truth *truth, const struct mla_model *model,
                       struct mla_bound *bounds);
 
 /*
- * Error of an output value against a bound: the distance from o to the nearest real number that the
- * model's output rounding maps to y, and that distance over B. y is accepted iff ratio <= 1 (up to
- * the rounding of the ratio itself; lo and hi decide). NaN gives +inf for both; Inf too where the
- * bound is finite.
+ * Error of an output value against a bound. An output y stands for the real numbers that the
+ * model's output rounding maps to it. distance: from o to the nearest of them. ratio: the distance
+ * from the middle of [low, high] to the nearest of them, over half the width; y is accepted iff
+ * ratio <= 1 (up to the rounding of the ratio itself; lo and hi decide). NaN gives +inf for both;
+ * Inf too where the bound is finite.
  */
 struct mla_bound_error {
     double distance;

@@ -24,9 +24,9 @@ struct state {
         m; /* running maximum, of raw scores or of scaled ones if the model keeps a scaled shift */
     double l;
     double o[COLUMNS];
-    bool rescaled; /* once or more */
-    double tilt;   /* sum of weights times (v - target) in the pushed column: which way a rescale
+    double tilt; /* sum of weights times (v - target) in the pushed column: which way a rescale
                     pushes */
+    int64_t rescales_n; /* so far */
 };
 
 /* ---- choosing a rounding ----------------------------------------------------------------------*/
@@ -211,7 +211,6 @@ static void rescale(const struct mla_oracle_toy *toy, double scale, struct state
     const struct mla_model *model = toy->model;
     const bool is_blind = toy->choice == MLA_ORACLE_TOY_BLIND;
     const double dir = toy->direction * (st->tilt < 0.0 && !is_blind ? -1.0 : 1.0);
-    const bool is_first = !st->rescaled;
     const double against = toy->direction * (toy->target < 0.0 ? 1.0 : -1.0);
     double used = scale;
 
@@ -226,9 +225,9 @@ static void rescale(const struct mla_oracle_toy *toy, double scale, struct state
 
     alpha = extra(toy, alpha, model->alpha_u, dir);
     st->m = m;
-    st->rescaled = true;
+    st->rescales_n++;
     if (toy->fault == MLA_ORACLE_TOY_OMITS_RESCALE ||
-        (toy->fault == MLA_ORACLE_TOY_OMITS_FIRST_RESCALE && is_first)) {
+        (toy->fault == MLA_ORACLE_TOY_OMITS_FIRST_RESCALE && st->rescales_n == 1)) {
         return;
     }
     st->l = rounded(toy, st->l * alpha, against);
@@ -239,6 +238,26 @@ static void rescale(const struct mla_oracle_toy *toy, double scale, struct state
     for (int64_t l = 0; l < COLUMNS; l++) {
         st->o[l] = rounded(toy, st->o[l] * alpha, push_of(toy, l));
     }
+}
+
+/* p as it meets V. Where its rounding is declared, only whether a subnormal is flushed is a choice.
+ */
+static double cut(const struct mla_oracle_toy *toy, double p, double dir)
+{
+    const struct mla_model *m = toy->model;
+    const bool is_known =
+        m->p_frame != MLA_P_FRAME_UNKNOWN && (m->p_u == 0x1p-8 || m->p_u == 0x1p-7);
+
+    if (!is_known || toy->choice == MLA_ORACLE_TOY_HONEST) {
+        return extra(toy, p, m->p_u, dir);
+    }
+    const double rounded_p = mla_oracle_bf16_value(m->p_u == 0x1p-7 ? mla_oracle_bf16_truncate(p)
+                                                                    : mla_oracle_bf16_nearest(p));
+
+    if (m->flush && rounded_p > 0.0 && rounded_p < NORMAL_MIN) {
+        return chooses_to_flush(toy, rounded_p, dir) ? 0.0 : rounded_p;
+    }
+    return rounded_p;
 }
 
 /* Add one key of score s. */
@@ -252,7 +271,7 @@ static void absorb_key(const struct mla_oracle_toy *toy, double scale, struct st
     const double p_dir = m->sum_rounded || toy->choice == MLA_ORACLE_TOY_BLIND
                              ? dir
                              : toy->direction * (value < 0.0 ? -1.0 : 1.0);
-    const double p_cut = extra(toy, p, m->p_u, p_dir);
+    const double p_cut = cut(toy, p, p_dir);
     const double added = m->sum_rounded ? p_cut : p;
 
     st->l = st->l == 0.0 ? added : rounded(toy, st->l + added, against);
@@ -299,9 +318,14 @@ static void absorb_range(const struct mla_oracle_toy *toy, const struct mla_orac
                          int64_t first, int64_t end)
 {
     const int64_t step = toy->block_keys > 0 ? toy->block_keys : end - first;
+    const int64_t *listed = toy->block_ends;
+    int64_t j = first;
 
-    for (int64_t j = first; j < end; j += step) {
-        absorb_block(toy, row, scale, st, scores, dirs, j, j + step < end ? j + step : end);
+    while (j < end) {
+        const int64_t block_end = listed != NULL ? *listed++ : j + step;
+
+        absorb_block(toy, row, scale, st, scores, dirs, j, block_end < end ? block_end : end);
+        j = block_end;
     }
 }
 

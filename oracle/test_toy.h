@@ -7,6 +7,8 @@
  * the model allows. The bound must hold all of them. A blind one pushes weights as it is told,
  * without looking at V, and every column's sums as it is told. Faults can be planted in the honest
  * one.
+ * Where the model says in which frame p becomes bf16 nobody chooses that rounding: whatever p a
+ * chooser has made is rounded to nearest or cut.
  */
 #ifndef MLA_ORACLE_TEST_TOY_H
 #define MLA_ORACLE_TEST_TOY_H
@@ -34,16 +36,17 @@ enum mla_oracle_toy_fault {
 
 struct mla_oracle_toy {
     const struct mla_model *model;
-    int64_t block_keys;  /* keys per step of the online softmax; 0: two-pass */
-    bool merges;         /* two halves, each with a state of its own, merged at the end */
-    bool log2_domain;    /* the scale is folded with log2 e into one rounded constant */
-    int32_t choice;      /* enum mla_oracle_toy_choice */
-    int32_t fault;       /* enum mla_oracle_toy_fault */
-    int64_t column;      /* greedy: the element that is pushed, */
-    double direction;    /* up (+1) or down (-1), */
-    double target;       /* from its true value */
-    const double *blind; /* blind: +1 or -1 for each key, where its weight is pushed; */
-    const double *push;  /* and for each column, where its sums are */
+    int64_t block_keys;        /* keys per step of the online softmax; 0: two-pass */
+    const int64_t *block_ends; /* or, if not NULL, where each step ends, without merges */
+    bool merges;               /* two halves, each with a state of its own, merged at the end */
+    bool log2_domain;          /* the scale is folded with log2 e into one rounded constant */
+    int32_t choice;            /* enum mla_oracle_toy_choice */
+    int32_t fault;             /* enum mla_oracle_toy_fault */
+    int64_t column;            /* greedy: the element that is pushed, */
+    double direction;          /* up (+1) or down (-1), */
+    double target;             /* from its true value */
+    const double *blind;       /* blind: +1 or -1 for each key, where its weight is pushed; */
+    const double *push;        /* and for each column, where its sums are */
     struct mla_oracle_test_random *random;
 };
 

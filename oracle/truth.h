@@ -45,6 +45,10 @@ struct mla_truth {
     double *gap;            /* M - x_j, upper and at most 1 + 2^-52 times too large */
     double *weight;         /* w_j, upper, at most 1 + 2^-50 times too large, at least 2^-600 */
 
+    /* The order in which the ring's schedule visits the keys; NULL: in the order of their index. */
+    int64_t *visit; /* the i-th key visited */
+    int64_t *chunk; /* and which of the row's K chunks that hold a visible key it lies in: 0, 1, .. */
+
     /* Per column l, state OK only. */
     double *out;        /* o_l, nearest */
     double *out_radius; /* |out - o_l| at most */

@@ -75,6 +75,24 @@ int64_t mla_oracle_query_position(const struct mla_ring_args *a, int64_t rank, i
     return rank * a->q_rows + row;
 }
 
+void mla_oracle_visiting_order(const struct mla_ring_args *a, int64_t rank, int64_t *order)
+{
+    const bool is_line = a->topology == MLA_TOPOLOGY_LINEAR;
+    const int64_t ahead = is_line ? a->ring_size - 1 - rank : (a->ring_size - 1) / 2;
+    const int64_t behind = a->ring_size - 1 - ahead;
+    int64_t n = 0;
+
+    order[n++] = rank;
+    for (int64_t hop = 1; hop < a->ring_size; hop++) {
+        if (hop <= ahead) {
+            order[n++] = (rank + hop) % a->ring_size;
+        }
+        if (hop <= behind) {
+            order[n++] = (rank + a->ring_size - hop) % a->ring_size;
+        }
+    }
+}
+
 static bool is_visible(const struct mla_ring_args *a, int64_t query, int64_t source, int64_t row)
 {
     const int64_t key = mla_oracle_key_position(a, source, row);

@@ -26,6 +26,14 @@ struct mla_oracle_visible {
     int64_t shard_n[MLA_RING_SIZE_MAX]; /* keys by source */
 };
 
+/*
+ * The order in which rank d visits the shards: order[0 .. ring_size-1]. Its own first; then hop by
+ * hop the one h ranks on and the one h ranks back, each as long as that direction reaches. On a
+ * ring the backward direction, which brings the ranks ahead, reaches (ring_size-1) div 2 hops and
+ * the other the rest; on a line both reach to its end.
+ */
+void mla_oracle_visiting_order(const struct mla_ring_args *args, int64_t rank, int64_t *order);
+
 /* Position of local key row t of source s. */
 int64_t mla_oracle_key_position(const struct mla_ring_args *args, int64_t source, int64_t row);
 

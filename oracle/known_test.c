@@ -1,0 +1,737 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * known_test.c - what knowing the frame of p buys, and that it is the right frame.
+ *
+ * Closed forms for rows of two keys; the order in which a ring's schedule visits keys, against
+ * tables written out by hand; honest and choosing kernels over several shards; faults that only the
+ * narrower set shows; and how much narrower it is. That conforming kernels stay inside on rows of
+ * every other kind is bound_toy_test.c.
+ */
+#include "oracle/known.h"
+#include "oracle/test_toy.h"
+#include "oracle/visible.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define HEAD_DIM 64
+#define COLUMNS  MLA_ORACLE_TOY_COLUMNS
+#define RANKS    4
+
+/* ---- kernels: float sums key by key -----------------------------------------------------------*/
+
+#define COMMON                                                                                     \
+    .add_u = 0x1p-24, .score_depth = {.per_width = 1}, .arg_roundings = 2, .exp_error = 0x1p-23,   \
+    .exp_floor = 0x1p-126, .p_u = 0x1p-8, .div_roundings = 1, .stats_max = MLA_STATS_ROUNDED
+
+static const struct mla_model row_frame = {COMMON, .p_frame = MLA_P_FRAME_ROW,
+                                           .acc_depth = {.constant = 1, .per_key = 1}};
+
+/* Blocks of 64 keys. */
+static const struct mla_model block_frames = {
+    COMMON, .p_frame = MLA_P_FRAME_BLOCKS, .p_block_keys = 64,
+    .rescales = {.constant = -1, .per_block = 1, .block_keys = 64},
+    .acc_depth = {.per_key = 1, .per_block = 1, .block_keys = 64}};
+
+/* The ring's K chunks. */
+static const struct mla_model chunk_frames = {COMMON, .p_frame = MLA_P_FRAME_BLOCKS,
+                                              .rescales = {.constant = -1, .per_block = 1},
+                                              .acc_depth = {.per_key = 1, .per_block = 1}};
+
+static struct mla_model rounded_sum(struct mla_model model)
+{
+    model.sum_rounded = 1;
+    return model;
+}
+
+static struct mla_model without_frame(struct mla_model model)
+{
+    model.p_frame = MLA_P_FRAME_UNKNOWN;
+    return model;
+}
+
+/* ---- rows -------------------------------------------------------------------------------------*/
+
+static uint16_t bf16(double x)
+{
+    return mla_oracle_test_bf16((float)x);
+}
+
+/* n keys N(0,1), the query N(0,1) times `heat`. */
+static struct mla_oracle_test_row *row_make(double heat, int64_t n,
+                                            struct mla_oracle_test_random *random)
+{
+    struct mla_oracle_test_row *row = mla_oracle_test_row_new(n, HEAD_DIM, COLUMNS, 0.125f);
+
+    for (int64_t i = 0; i < HEAD_DIM; i++) {
+        row->q[i] = bf16(heat * mla_oracle_test_normal(random));
+    }
+    for (int64_t i = 0; i < n * HEAD_DIM; i++) {
+        row->kv[i] = bf16(mla_oracle_test_normal(random));
+    }
+    return row;
+}
+
+static struct mla_truth *truth_of(const struct mla_oracle_test_row *row)
+{
+    struct mla_truth *truth = NULL;
+
+    assert_int_equal(mla_truth_ring(&row->args, row->row, &truth), MLA_OK);
+    return truth;
+}
+
+static void bounds_of(const struct mla_truth *truth, const struct mla_model *model,
+                      struct mla_bound *bounds)
+{
+    assert_null(mla_bound_model_error(model, true));
+    assert_int_equal(mla_bound_row(truth, model, bounds), MLA_BOUND_OK);
+}
+
+/* Share of the columns whose output lies outside. */
+static double outside(const struct mla_bound *bounds, const uint16_t *out)
+{
+    int n = 0;
+
+    for (int l = 0; l < COLUMNS; l++) {
+        const float y = mla_oracle_test_value(out[l]);
+
+        n += !(bounds[l].lo <= y && y <= bounds[l].hi);
+    }
+    return (double)n / COLUMNS;
+}
+
+/* The greatest |result - middle| over half the width, before output rounding. */
+static double depth(const struct mla_bound *bounds, const double *real)
+{
+    double deepest = 0.0;
+
+    for (int l = 0; l < COLUMNS; l++) {
+        const double middle = bounds[l].low / 2.0 + bounds[l].high / 2.0;
+        const double half = fmin(bounds[l].high - middle, middle - bounds[l].low);
+        const double ratio = fabs(real[l] - middle) / half;
+
+        deepest = ratio <= deepest ? deepest : ratio;
+    }
+    return deepest;
+}
+
+/* ---- closed forms -----------------------------------------------------------------------------*/
+
+/*
+ * Two keys with gap ln 2 * bits / 64 between them, values 1 and -1 in column 0 and 1 and 1 in column
+ * 1, larger score first or last. An arithmetic without errors but p's rounding.
+ */
+static struct mla_oracle_test_row *pair(double gap, bool larger_first)
+{
+    struct mla_oracle_test_row *row = mla_oracle_test_row_new(2, HEAD_DIM, COLUMNS, 1.0f);
+    const int larger = larger_first ? 0 : 1;
+
+    row->q[COLUMNS] = bf16(1.0);
+    row->kv[larger * HEAD_DIM + COLUMNS] = bf16(gap); /* scores gap and 0 */
+    row->kv[larger * HEAD_DIM] = bf16(1.0);
+    row->kv[(1 - larger) * HEAD_DIM] = bf16(-1.0);
+    row->kv[1] = bf16(1.0);
+    row->kv[HEAD_DIM + 1] = bf16(1.0);
+    return row;
+}
+
+static void assert_interval(const struct mla_bound *bound, double low, double high)
+{
+    if (!(bound->low <= low && bound->low >= low - 1e-12 && bound->high >= high &&
+          bound->high <= high + 1e-12)) {
+        print_error("[%.17g, %.17g], not [%.17g, %.17g]\n", bound->low, bound->high, low, high);
+        fail();
+    }
+}
+
+static void rounded_p_is_a_number(void **state)
+{
+    static const double gaps[] = {0.75, 1.0, 3.5, 9.0, 30.0};
+    struct mla_bound bounds[COLUMNS];
+
+    (void)state;
+    for (int i = 0; i < 5 * 8; i++) {
+        const double gap = gaps[i / 8];
+        const bool larger_first = i % 2 != 0;
+        const bool rounds_sum = i / 2 % 2 != 0;
+        const bool truncates = i / 4 % 2 != 0;
+        const struct mla_model model = {.p_u = truncates ? 0x1p-7 : 0x1p-8,
+                                        .p_frame = MLA_P_FRAME_ROW,
+                                        .sum_rounded = rounds_sum};
+        struct mla_oracle_test_row *row = pair(gap, larger_first);
+        struct mla_truth *truth = truth_of(row);
+        const double p = exp(-gap);
+        const double cut =
+            truncates ? floor(ldexp(p, 8 - ilogb(p) - 1)) : rint(ldexp(p, 8 - ilogb(p) - 1));
+        const double stored = ldexp(cut, ilogb(p) + 1 - 8);
+        /* The row's maximum is 1 -+ 2^-49; cut toward zero that may be 1 - 2^-8. */
+        const double least = truncates ? 1.0 - 0x1p-8 : 1.0;
+        const double sum = 1.0 + (rounds_sum ? stored : p);
+
+        bounds_of(truth, &model, bounds);
+        if (!truncates) {
+            assert_interval(&bounds[0], (1.0 - stored) / sum, (1.0 - stored) / sum);
+            assert_interval(&bounds[1], (1.0 + stored) / sum, (1.0 + stored) / sum);
+        } else if (rounds_sum) {
+            /* The formula is linear: it exceeds the two ends by less than the square of their
+             * distance. */
+            assert_true(bounds[0].low <= (least - stored) / (least + stored));
+            assert_true(bounds[0].high >= (1.0 - stored) / sum);
+            assert_true(bounds[0].high - bounds[0].low <=
+                        (1.0 - stored) / sum - (least - stored) / (least + stored) + 0x1p-14);
+        } else {
+            assert_interval(&bounds[0], (least - stored) / sum, (1.0 - stored) / sum);
+            assert_interval(&bounds[1], (least + stored) / sum, (1.0 + stored) / sum);
+        }
+        mla_truth_free(truth);
+        mla_oracle_test_row_free(row);
+    }
+}
+
+/* One key a block: each is 1 in its own frame, and nothing is rounded on the way to the row's. */
+static void block_frame_of_one_key(void **state)
+{
+    struct mla_model model = {.p_u = 0x1p-8,
+                              .p_frame = MLA_P_FRAME_BLOCKS,
+                              .p_block_keys = 1,
+                              .rescales = {.constant = 1}};
+    struct mla_oracle_test_row *row = pair(0.75, false); /* the larger score comes last */
+    struct mla_truth *truth = truth_of(row);
+    struct mla_bound bounds[COLUMNS];
+    const double p = exp(-0.75);
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        model.sum_rounded = i;
+        bounds_of(truth, &model, bounds);
+        assert_interval(&bounds[0], (1.0 - p) / (1.0 + p), (1.0 - p) / (1.0 + p));
+    }
+    /* An error of the rescale factor alone moves the first weight; 1 for the last stays. */
+    model.sum_rounded = 1;
+    model.alpha_u = 0x1p-10;
+    bounds_of(truth, &model, bounds);
+    const double most = p / (1.0 - 0x1p-10);
+    const double least = p * (1.0 - 0x1p-10);
+
+    assert_true(bounds[0].low <= (1.0 - most) / (1.0 + most));
+    assert_true(bounds[0].high >= (1.0 - least) / (1.0 + least));
+    assert_true(bounds[0].high - bounds[0].low <=
+                1.01 * 4.0 * p * 0x1p-10 / ((1.0 + p) * (1.0 + p)));
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+
+    /* The larger score first: it is the row's maximum, and the second key is rounded in its frame. */
+    model.alpha_u = 0.0;
+    row = pair(0.75, true);
+    truth = truth_of(row);
+    bounds_of(truth, &model, bounds);
+    const double stored = rint(p * 512.0) / 512.0; /* p in [1/4, 1/2) */
+
+    assert_interval(&bounds[0], (1.0 - stored) / (1.0 + stored), (1.0 - stored) / (1.0 + stored));
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+}
+
+/* A boundary of bf16 inside the exponential's error leaves both neighbours open, and only those. */
+static void boundary_leaves_two(void **state)
+{
+    struct mla_model model = {.p_u = 0x1p-8, .p_frame = MLA_P_FRAME_ROW, .sum_rounded = 1};
+    const double gap = 0.75;
+    struct mla_oracle_test_row *row = pair(gap, true);
+    struct mla_truth *truth = truth_of(row);
+    struct mla_bound bounds[COLUMNS];
+    const double p = exp(-gap);
+    const double below = floor(p * 512.0) / 512.0;
+    const double above = below + 1.0 / 512.0;
+    const double tie = (below + above) / 2.0;
+
+    (void)state;
+    model.exp_error = 1.1 * fabs(tie - p) / p;
+    bounds_of(truth, &model, bounds);
+    assert_true(bounds[0].low <= (1.0 - above) / (1.0 + above));
+    assert_true(bounds[0].high >= (1.0 - below) / (1.0 + below));
+    assert_true(bounds[0].high - bounds[0].low <= 1.02 * 2.0 / 512.0 / ((1.0 + p) * (1.0 + p)));
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+}
+
+/* A p that may be returned as 0, or flushed, is not known to be there at all. */
+static void lost_p(void **state)
+{
+    struct mla_model model = {.p_u = 0x1p-8, .p_frame = MLA_P_FRAME_ROW, .sum_rounded = 1};
+    struct mla_oracle_test_row *row = pair(4.0, true);
+    struct mla_truth *truth = truth_of(row);
+    struct mla_bound bounds[COLUMNS];
+    const double p = exp(-4.0);
+
+    (void)state;
+    model.exp_floor = 0.99 * p;
+    bounds_of(truth, &model, bounds);
+    assert_true(bounds[0].high < 1.0 - p);
+    model.exp_floor = 1.01 * p;
+    bounds_of(truth, &model, bounds);
+    assert_true(bounds[0].high >= 1.0 && bounds[0].high <= 1.0 + 3.0 * p);
+    assert_true(bounds[0].low <= (1.0 - p) / (1.0 + p));
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+}
+
+/* Models that say too little get the general set, bit for bit. */
+static void too_little_said(void **state)
+{
+    struct mla_oracle_test_random random = {5};
+    struct mla_oracle_test_row *row = row_make(1.0, 70, &random);
+    struct mla_truth *truth = truth_of(row);
+    struct mla_bound bounds[COLUMNS];
+    struct mla_bound general[COLUMNS];
+    static const double units[] = {0.0, 0x1p-8, 0x1p-7, 0x1p-9, 0x1.1p-8, 0x1p-6};
+
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        for (int frame = 0; frame < 3; frame++) {
+            struct mla_model model = block_frames;
+            const bool is_said = frame != MLA_P_FRAME_UNKNOWN && (i == 1 || i == 2);
+
+            model.p_u = units[i];
+            model.p_frame = frame;
+            bounds_of(truth, &model, bounds);
+            model.p_frame = MLA_P_FRAME_UNKNOWN;
+            bounds_of(truth, &model, general);
+            int different = 0;
+
+            for (int l = 0; l < COLUMNS; l++) { /* an intersection, whatever is said */
+                assert_true(bounds[l].low >= general[l].low && bounds[l].high <= general[l].high);
+                assert_true(bounds[l].lo >= general[l].lo && bounds[l].hi <= general[l].hi);
+                different += bounds[l].low != general[l].low || bounds[l].high != general[l].high;
+            }
+            assert_int_equal(different, is_said ? COLUMNS : 0);
+        }
+    }
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+}
+
+/* ---- several shards ---------------------------------------------------------------------------*/
+
+struct ring {
+    struct mla_ring_args args;
+    uint16_t *q;
+    uint16_t *kv[RANKS];
+    const uint16_t *q_pointers[RANKS];
+    const uint16_t *kv_pointers[RANKS];
+};
+
+struct ring_line {
+    const char *name;
+    int64_t q_rows;
+    int64_t kv_rows;
+    int64_t logical_n;
+    int32_t is_balanced;
+    int64_t k_chunk_size;
+};
+
+static const struct ring_line ring_lines[] = {
+    {"contiguous", 128, 128, 500, 0, 96},
+    {"balanced", 128, 128, 512, 1, 32},
+    {"chunked", 32, 160, 600, 0, 64},
+    {"chunked, large chunks", 64, 192, 768, 0, 256},
+};
+
+/* Spec: step 0 is the own shard, then alternately on and back. */
+static const int64_t orders[2][RANKS][RANKS] = {
+    {{0, 1, 3, 2}, {1, 2, 0, 3}, {2, 3, 1, 0}, {3, 0, 2, 1}},
+    {{0, 1, 2, 3}, {1, 2, 0, 3}, {2, 3, 1, 0}, {3, 2, 1, 0}},
+};
+
+static struct ring *ring_new(const struct ring_line *line, int32_t topology,
+                             struct mla_oracle_test_random *random)
+{
+    struct ring *ring = calloc(1, sizeof *ring);
+
+    assert_non_null(ring);
+    ring->q = calloc((size_t)(line->q_rows * HEAD_DIM), sizeof *ring->q);
+    assert_non_null(ring->q);
+    for (int64_t i = 0; i < line->q_rows * HEAD_DIM; i++) {
+        ring->q[i] = bf16(1.5 * mla_oracle_test_normal(random));
+    }
+    for (int d = 0; d < RANKS; d++) {
+        ring->kv[d] = calloc((size_t)(line->kv_rows * HEAD_DIM), sizeof *ring->kv[d]);
+        assert_non_null(ring->kv[d]);
+        for (int64_t i = 0; i < line->kv_rows * HEAD_DIM; i++) {
+            ring->kv[d][i] = bf16(mla_oracle_test_normal(random));
+        }
+        ring->q_pointers[d] = ring->q;
+        ring->kv_pointers[d] = ring->kv[d];
+    }
+    ring->args = (struct mla_ring_args){.struct_size = sizeof ring->args,
+                                        .ring_size = RANKS,
+                                        .batch = 1,
+                                        .heads = 1,
+                                        .q_rows = line->q_rows,
+                                        .kv_rows = line->kv_rows,
+                                        .kv_batch = 1,
+                                        .kv_heads = 1,
+                                        .kv_head_dim = HEAD_DIM,
+                                        .gathered_rows = RANKS * line->kv_rows,
+                                        .gathered_batch = 1,
+                                        .head_dim = HEAD_DIM,
+                                        .head_dim_v = COLUMNS,
+                                        .logical_n = line->logical_n,
+                                        .has_scale = 1,
+                                        .scale = 0.125f,
+                                        .is_balanced = line->is_balanced,
+                                        .topology = topology,
+                                        .num_links = 1,
+                                        .q_chunk_size = 32,
+                                        .k_chunk_size = line->k_chunk_size,
+                                        .dim = 2,
+                                        .q = ring->q_pointers,
+                                        .kv = ring->kv_pointers};
+    return ring;
+}
+
+static void ring_free(struct ring *ring)
+{
+    for (int d = 0; d < RANKS; d++) {
+        free(ring->kv[d]);
+    }
+    free(ring->q);
+    free(ring);
+}
+
+/*
+ * The keys of a row of the ring, laid out in visiting order for a kernel that knows no shards, and
+ * where its blocks end: K chunk by K chunk of local rows, as far as the row sees them.
+ */
+static struct mla_oracle_test_row *unrolled(const struct ring *ring, struct mla_row at,
+                                            int64_t *ends)
+{
+    const struct mla_ring_args *a = &ring->args;
+    struct mla_oracle_visible visible;
+
+    assert_int_equal(mla_oracle_visible_ring(a, at.rank, at.row, &visible), MLA_OK);
+    struct mla_oracle_test_row *row =
+        mla_oracle_test_row_new(visible.keys_n, HEAD_DIM, COLUMNS, 0.125f);
+    int64_t n = 0;
+    int64_t blocks_n = 0;
+
+    memcpy(row->q, ring->q + at.row * HEAD_DIM, HEAD_DIM * sizeof *row->q);
+    for (int i = 0; i < RANKS; i++) {
+        const int64_t source = orders[a->topology][at.rank][i];
+
+        for (int64_t t = 0; t < visible.shard_n[source]; t++) {
+            memcpy(row->kv + n * HEAD_DIM, ring->kv[source] + t * HEAD_DIM,
+                   HEAD_DIM * sizeof *row->kv);
+            n++;
+            if ((t + 1) % a->k_chunk_size == 0 || t + 1 == visible.shard_n[source]) {
+                ends[blocks_n++] = n;
+            }
+        }
+    }
+    assert_int_equal(n, visible.keys_n);
+    mla_oracle_visible_free(&visible);
+    return row;
+}
+
+#define BLOCKS_MAX 64
+
+/* The truth's visiting order and chunks against the unrolled row. */
+static void schedule_is_the_rings(void **state)
+{
+    struct mla_oracle_test_random random = {31};
+
+    (void)state;
+    for (int i = 0; i < 4 * 2 * RANKS; i++) {
+        struct ring *ring = ring_new(&ring_lines[i / 8], i / RANKS % 2, &random);
+        const struct mla_row at = {.rank = i % RANKS, .row = ring->args.q_rows - 5};
+        int64_t ends[BLOCKS_MAX] = {0};
+        struct mla_oracle_test_row *row = unrolled(ring, at, ends);
+        struct mla_truth *truth;
+
+        assert_int_equal(mla_truth_ring(&ring->args, at, &truth), MLA_OK);
+        assert_int_equal(truth->keys_n, row->n);
+        for (int64_t k = 0; k < row->n; k++) {
+            assert_memory_equal(truth->value[truth->visit[k]], row->kv + k * HEAD_DIM,
+                                COLUMNS * sizeof *row->kv);
+            assert_true(k < ends[truth->chunk[k]]);
+            assert_true(truth->chunk[k] == 0 || k >= ends[truth->chunk[k] - 1]);
+        }
+        assert_int_equal(truth->chunk[row->n - 1] + 1, truth->shard_blocks);
+        mla_truth_free(truth);
+        mla_oracle_test_row_free(row);
+        ring_free(ring);
+    }
+}
+
+/* A row of two shards by hand: rank 1 of a line sees shards 1 and 0, the second first chunk by
+ * chunk. */
+static void schedule_by_hand(void **state)
+{
+    static const struct ring_line line = {"", 64, 64, 256, 0, 32};
+    struct mla_oracle_test_random random = {32};
+    struct ring *ring = ring_new(&line, MLA_TOPOLOGY_LINEAR, &random);
+    struct mla_truth *truth;
+
+    (void)state;
+    /* Position 64 + 33: keys 64 .. 97 of shard 1, then 0 .. 63 of shard 0. */
+    assert_int_equal(mla_truth_ring(&ring->args, (struct mla_row){.rank = 1, .row = 33}, &truth),
+                     MLA_OK);
+    assert_int_equal(truth->keys_n, 98);
+    for (int64_t i = 0; i < 98; i++) {
+        assert_int_equal(truth->visit[i], i < 34 ? 64 + i : i - 34);
+        assert_int_equal(truth->chunk[i], i < 32 ? 0 : i < 34 ? 1 : i < 66 ? 2 : 3);
+    }
+    mla_truth_free(truth);
+    ring_free(ring);
+}
+
+static void run(struct mla_oracle_toy *toy, const struct mla_oracle_test_row *row, int32_t choice,
+                struct mla_oracle_toy_result *result)
+{
+    toy->choice = choice;
+    toy->direction = 1.0;
+    mla_oracle_toy_run(toy, row, result);
+}
+
+/* Kernels whose p is rounded in the frames of the ring's K chunks are never accused; the same
+ * kernels judged by the other topology's order, or by the row's frame, are. */
+static void ring_kernels(void **state)
+{
+    struct mla_oracle_test_random random = {33};
+    struct mla_bound bounds[COLUMNS];
+    struct mla_oracle_toy_result result;
+    double deepest = 0.0;
+    int wrong_order = 0;
+    int wrong_frame = 0;
+    int asked = 0;
+
+    (void)state;
+    for (int trial = 0; trial < 64; trial++) {
+        struct mla_model model = trial % 2 != 0 ? rounded_sum(chunk_frames) : chunk_frames;
+        struct ring *ring = ring_new(&ring_lines[trial % 4], trial / 4 % 2, &random);
+        const struct mla_row at = {
+            .rank = trial / 8 % RANKS,
+            .row = (int64_t)(mla_oracle_test_uniform(&random) * (double)ring->args.q_rows)};
+        int64_t ends[BLOCKS_MAX];
+        struct mla_oracle_test_row *row = unrolled(ring, at, ends);
+        struct mla_oracle_toy toy = {.model = &model, .block_ends = ends, .random = &random};
+        struct mla_truth *truth;
+
+        assert_int_equal(mla_truth_ring(&ring->args, at, &truth), MLA_OK);
+        bounds_of(truth, &model, bounds);
+        for (int32_t choice = MLA_ORACLE_TOY_HONEST; choice <= MLA_ORACLE_TOY_GREEDY; choice++) {
+            toy.column = trial % COLUMNS;
+            toy.target = bounds[toy.column].o;
+            run(&toy, row, choice, &result);
+            assert_true(outside(bounds, result.out) == 0.0);
+            assert_true(depth(bounds, result.real) <= 1.0);
+            deepest = fmax(deepest, depth(bounds, result.real));
+        }
+        mla_truth_free(truth);
+        run(&toy, row, MLA_ORACLE_TOY_HONEST, &result);
+        if (at.rank % 3 == 0 && ring_lines[trial % 4].q_rows != ring_lines[trial % 4].kv_rows) {
+            asked++;
+            ring->args.topology ^= 1; /* ranks 0 and 3 visit in another order */
+            assert_int_equal(mla_truth_ring(&ring->args, at, &truth), MLA_OK);
+            bounds_of(truth, &model, bounds);
+            wrong_order += outside(bounds, result.out) > 0.0;
+            model.p_frame = MLA_P_FRAME_ROW;
+            bounds_of(truth, &model, bounds);
+            wrong_frame += outside(bounds, result.out) > 0.0;
+            mla_truth_free(truth);
+        }
+        mla_oracle_test_row_free(row);
+        ring_free(ring);
+    }
+    print_message("  deepest %.3f; wrong order accused %d, wrong frame %d of %d\n", deepest,
+                  wrong_order, wrong_frame, asked);
+    assert_true(deepest >= 0.5);
+    assert_true(asked == 16 && wrong_order >= 4 && wrong_frame >= 8);
+}
+
+/* ---- what it buys -----------------------------------------------------------------------------*/
+
+struct share {
+    double least;   /* of the accused columns, over rows */
+    double average; /* */
+    int rows;       /* with any */
+};
+
+/* The honest kernel's accused columns on `trials` rows of n keys. */
+static struct share accused(const struct mla_model *model, const struct mla_model *declared,
+                            int64_t block_keys, int32_t fault, double heat, int64_t n, int trials)
+{
+    struct mla_oracle_test_random random = {11};
+    struct mla_oracle_toy toy = {
+        .model = model, .block_keys = block_keys, .fault = fault, .random = &random};
+    struct mla_bound bounds[COLUMNS];
+    struct mla_oracle_toy_result result;
+    struct share share = {.least = 1.0};
+
+    for (int trial = 0; trial < trials; trial++) {
+        struct mla_oracle_test_row *row = row_make(heat, n, &random);
+        struct mla_truth *truth = truth_of(row);
+
+        bounds_of(truth, declared, bounds);
+        run(&toy, row, MLA_ORACLE_TOY_HONEST, &result);
+        const double columns = outside(bounds, result.out);
+
+        share.least = fmin(share.least, columns);
+        share.average += columns / trials;
+        share.rows += columns > 0.0;
+        mla_truth_free(truth);
+        mla_oracle_test_row_free(row);
+    }
+    return share;
+}
+
+/* One key of 2048 that is not added. */
+static void dropped_key(void **state)
+{
+    const struct mla_model models[] = {row_frame, rounded_sum(row_frame), block_frames,
+                                       rounded_sum(block_frames)};
+    static const double heats[] = {0.0, 0.02};
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        const struct mla_model *model = &models[i / 2];
+        const int64_t block_keys = i < 4 ? 0 : 64;
+        const struct mla_model general = without_frame(*model);
+        const struct share sound = accused(model, model, block_keys, 0, heats[i % 2], 2048, 8);
+        const struct share known =
+            accused(model, model, block_keys, MLA_ORACLE_TOY_DROPS_A_KEY, heats[i % 2], 2048, 8);
+        const struct share blind =
+            accused(model, &general, block_keys, MLA_ORACLE_TOY_DROPS_A_KEY, heats[i % 2], 2048, 8);
+
+        print_message("  %s, %s sum, %s keys: %.1f %% of the columns accused (least row %.1f %%), "
+                      "%.1f %% without the frame\n",
+                      i < 4 ? "row frame" : "block frames",
+                      i / 2 % 2 != 0 ? "rounded" : "unrounded", i % 2 != 0 ? "near-equal" : "equal",
+                      100.0 * known.average, 100.0 * known.least, 100.0 * blind.average);
+        assert_true(sound.rows == 0);
+        assert_true(known.rows == 8 && known.average >= 0.7);
+        assert_true(blind.average <= 0.02);
+    }
+}
+
+static void first_rescale_forgotten(void **state)
+{
+    const struct mla_model general = without_frame(block_frames);
+    const struct share sound = accused(&block_frames, &block_frames, 64, 0, 1.0, 256, 40);
+    const struct share known =
+        accused(&block_frames, &block_frames, 64, MLA_ORACLE_TOY_OMITS_FIRST_RESCALE, 1.0, 256, 40);
+    const struct share blind =
+        accused(&block_frames, &general, 64, MLA_ORACLE_TOY_OMITS_FIRST_RESCALE, 1.0, 256, 40);
+
+    (void)state;
+    print_message("  first rescale forgotten: %d of 40 rows, %.1f %% of columns; without the frame "
+                  "%d, %.1f %%\n",
+                  known.rows, 100.0 * known.average, blind.rows, 100.0 * blind.average);
+    assert_true(sound.rows == 0);
+    assert_true(known.rows >= 28); /* in about one row of four the first 64 keys hold the maximum */
+    assert_true(known.average > blind.average);
+}
+
+/* The frame is a promise: rounding elsewhere than declared shows. */
+static void another_frame_is_accused(void **state)
+{
+    struct mla_model declared = block_frames;
+    struct share share;
+
+    (void)state;
+    declared.p_frame = MLA_P_FRAME_ROW;
+    share = accused(&block_frames, &declared, 64, 0, 1.0, 512, 20);
+    print_message("  blocks of 64, declared row: %d of 20 rows\n", share.rows);
+    assert_true(share.rows >= 12);
+    declared = block_frames;
+    declared.p_block_keys = 128;
+    share = accused(&block_frames, &declared, 64, 0, 1.0, 512, 20);
+    print_message("  blocks of 64, declared 128: %d of 20 rows\n", share.rows);
+    assert_true(share.rows >= 5);
+    declared = block_frames;
+    share = accused(&row_frame, &declared, 0, 0, 1.0, 512, 20);
+    print_message("  row, declared blocks of 64: %d of 20 rows\n", share.rows);
+    assert_true(share.rows >= 12);
+    declared = row_frame;
+    declared.p_u = 0x1p-7; /* cuts, it says */
+    share = accused(&row_frame, &declared, 0, 0, 1.0, 512, 20);
+    assert_true(share.rows >= 18);
+}
+
+/* Mean over columns of the general interval's width over the known one's. */
+static double gain_of(const struct mla_model *model, double heat, int64_t n)
+{
+    struct mla_oracle_test_random random = {13};
+    const struct mla_model general = without_frame(*model);
+    struct mla_bound known[COLUMNS];
+    struct mla_bound wide[COLUMNS];
+    double gain = 0.0;
+
+    for (int trial = 0; trial < 4; trial++) {
+        struct mla_oracle_test_row *row = row_make(heat, n, &random);
+        struct mla_truth *truth = truth_of(row);
+
+        bounds_of(truth, model, known);
+        bounds_of(truth, &general, wide);
+        for (int l = 0; l < COLUMNS; l++) {
+            gain += (wide[l].high - wide[l].low) / (known[l].high - known[l].low) / (4 * COLUMNS);
+        }
+        mla_truth_free(truth);
+        mla_oracle_test_row_free(row);
+    }
+    return gain;
+}
+
+static void gains(void **state)
+{
+    static const struct {
+        const char *name;
+        double heat;
+        double least;
+    } rows[] = {{"flat", 0.0, 20.0}, {"N(0,1)", 1.0, 5.0}, {"peaked", 6.0, 2.0}};
+    struct mla_model models[] = {row_frame, rounded_sum(row_frame), block_frames,
+                                 rounded_sum(block_frames)};
+
+    (void)state;
+    for (int i = 0; i < 4; i++) { /* sums in 16 lanes, as vector units do */
+        models[i].score_depth = (struct mla_depth){.constant = 4, .per_width = 1.0 / 16};
+        models[i].acc_depth = (struct mla_depth){.constant = 4, .per_key = 1.0 / 16};
+    }
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 4; k++) {
+            const double few = gain_of(&models[k], rows[i].heat, 128);
+            const double many = gain_of(&models[k], rows[i].heat, 2048);
+
+            print_message("  %-7s %s, %s sum: %.1f times narrower with 128 keys, %.1f with 2048\n",
+                          rows[i].name, k < 2 ? "row frame" : "block frames",
+                          k % 2 != 0 ? "rounded" : "unrounded", few, many);
+            assert_true(few >= rows[i].least && many >= rows[i].least);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rounded_p_is_a_number),
+        cmocka_unit_test(block_frame_of_one_key),
+        cmocka_unit_test(boundary_leaves_two),
+        cmocka_unit_test(lost_p),
+        cmocka_unit_test(too_little_said),
+        cmocka_unit_test(schedule_is_the_rings),
+        cmocka_unit_test(schedule_by_hand),
+        cmocka_unit_test(ring_kernels),
+        cmocka_unit_test(dropped_key),
+        cmocka_unit_test(first_rescale_forgotten),
+        cmocka_unit_test(another_frame_is_accused),
+        cmocka_unit_test(gains),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
