@@ -37,6 +37,8 @@ struct mla_family {
     void (*query)(const struct mla_family_view *view, int64_t batch, int64_t head,
                   int64_t row_position, uint16_t *row);
     void (*key)(const struct mla_family_view *view, int64_t batch, int64_t position, uint16_t *row);
+    /* Are the signs of the values independent fair coins that nothing else depends on? */
+    bool sign_coins;
 };
 
 /* families[family] is the family of that number; the order is part of nothing stored. */

@@ -60,4 +60,4 @@ const struct mla_family mla_family_coded = {
     "coded", "values name their key and column, every row selects one key",
     regions, sizeof regions / sizeof regions[0],
     0,       0,
-    query,   key};
+    query,   key, false};

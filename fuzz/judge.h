@@ -11,6 +11,7 @@
 #define MLA_FUZZ_JUDGE_H
 
 #include "fuzz/case.h"
+#include "fuzz/metrics.h"
 #include "impl/mla_kernel.h"
 
 enum mla_verdict_kind {
@@ -38,10 +39,7 @@ struct mla_verdict {
     int64_t nonfinite_n;      /* NaN or Inf takes part */
     int64_t range_n;          /* a sum may leave the range of float32 */
     int64_t no_bound_n;       /* the declared error is too large for an interval, or not promised */
-    double max_ulp;           /* worst |y - o| in units of the output format's last place */
-    double correctly_rounded; /* fraction of judged elements equal to the rounded true value */
-    double rms_relative;      /* sqrt(sum (y-o)^2 / sum o^2) */
-    double bias;              /* mean of (y-o)/B: 0 for an unbiased kernel */
+    struct mla_metrics metrics;
     double kernel_seconds, oracle_seconds;
 };
 

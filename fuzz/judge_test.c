@@ -225,7 +225,7 @@ static void test_the_honest_kernel_passes(void **state)
         if (verdict.kind != MLA_VERDICT_PASS)
             fail_msg("%s: %s", mla_verdict_name(verdict.kind), verdict.reason);
         assert_true(verdict.rows_n > 0 && verdict.elements_n > 0);
-        assert_true(verdict.correctly_rounded > 0.9);
+        assert_true(verdict.metrics.correctly_rounded_percent > 90);
     }
 }
 

@@ -12,12 +12,6 @@
 
 #define SUSPECTS_MAX 2
 
-/* Sums over the judged elements of a case, for the statistics of the verdict. */
-struct tally {
-    double error2, value2, signed_ratio;
-    int64_t exact_n, signed_n;
-};
-
 int64_t mla_judge_place(const struct mla_tensors *tensors, struct mla_row row, int64_t column)
 {
     const struct mla_ring_args *r = &tensors->ring;
@@ -56,14 +50,6 @@ static const float *stats_of(const struct mla_tensors *t, struct mla_row row, co
     return base;
 }
 
-static double ulps(double error, double value)
-{
-    int exponent;
-    frexp(value, &exponent); /* |value| in [2^(exponent-1), 2^exponent) */
-    exponent = value == 0 || exponent < -125 ? -125 : exponent;
-    return ldexp(fabs(error), 8 - exponent); /* bf16: 8 significant bits */
-}
-
 static void record_worst(const struct mla_tensors *t, struct mla_row row, int64_t column,
                          double got, const struct mla_bound *bound, struct mla_verdict *verdict)
 {
@@ -76,11 +62,11 @@ static void record_worst(const struct mla_tensors *t, struct mla_row row, int64_
 /* One element. Accepted iff it is a number inside [lo, hi]; NaN fails every comparison. */
 static bool judge_element(const struct mla_tensors *t, struct mla_row row, int64_t column,
                           const struct mla_model *model, const struct mla_bound *bound,
-                          struct tally *tally, struct mla_verdict *verdict)
+                          struct mla_metrics_sums *sums, struct mla_verdict *verdict)
 {
     uint16_t bits = t->test.op == MLA_OP_RING ? t->out[row.rank][mla_judge_place(t, row, column)]
                                               : t->sparse.out[mla_judge_place(t, row, column)];
-    double got = (double)mla_number_from_bf16(bits), error = got - bound->o;
+    double got = (double)mla_number_from_bf16(bits);
     struct mla_bound_error distance = mla_bound_error(bound, model, bits);
     bool inside = got >= (double)bound->lo && got <= (double)bound->hi;
     verdict->elements_n++;
@@ -89,17 +75,7 @@ static bool judge_element(const struct mla_tensors *t, struct mla_row row, int64
         record_worst(t, row, column, got, bound, verdict);
         verdict->max_ratio = distance.ratio;
     }
-    if (isfinite(error)) {
-        double ulp = ulps(error, bound->o);
-        verdict->max_ulp = ulp > verdict->max_ulp ? ulp : verdict->max_ulp;
-        tally->error2 += error * error;
-        tally->value2 += bound->o * bound->o;
-        tally->exact_n += bits == bound->nearest || (got == 0 && (bound->nearest & 0x7fff) == 0);
-        if (bound->radius > 0) {
-            tally->signed_ratio += error / bound->radius;
-            tally->signed_n++;
-        }
-    }
+    mla_metrics_add(sums, bits, bound, model, distance.ratio);
     return inside;
 }
 
@@ -141,7 +117,8 @@ static bool judge_stats(const struct mla_tensors *t, struct mla_row row,
 
 static bool judge_row(const struct mla_tensors *t, struct mla_row row,
                       const struct mla_truth *truth, const struct mla_kernel *kernel,
-                      struct mla_bound *bounds, struct tally *tally, struct mla_verdict *verdict)
+                      struct mla_bound *bounds, struct mla_metrics_sums *sums,
+                      struct mla_verdict *verdict)
 {
     const struct mla_model *model =
         t->test.op == MLA_OP_RING ? &kernel->ring_model : &kernel->sparse_model;
@@ -160,7 +137,7 @@ static bool judge_row(const struct mla_tensors *t, struct mla_row row,
     if (empty && !judge_empty(t, row, info.columns_n, verdict))
         return false;
     for (int64_t c = 0; !empty && c < info.columns_n; c++)
-        if (!judge_element(t, row, c, model, &bounds[c], tally, verdict)) {
+        if (!judge_element(t, row, c, model, &bounds[c], sums, verdict)) {
             ok = false;
             mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN, "outside the certified interval");
         }
@@ -195,7 +172,7 @@ static bool next_suspect(const struct mla_tensors *t, int64_t *number, struct ml
 
 /* Rows nobody drew, but whose output is not finite: judged too, the first few. */
 static bool judge_suspects(const struct mla_tensors *t, const struct mla_kernel *kernel,
-                           struct mla_bound *bounds, struct tally *tally,
+                           struct mla_bound *bounds, struct mla_metrics_sums *sums,
                            struct mla_verdict *verdict)
 {
     int64_t number = 0;
@@ -205,7 +182,7 @@ static bool judge_suspects(const struct mla_tensors *t, const struct mla_kernel 
         struct mla_truth *truth;
         if (mla_rows_truth(t, row, &truth) != MLA_OK)
             break;
-        ok = judge_row(t, row, truth, kernel, bounds, tally, verdict) && ok;
+        ok = judge_row(t, row, truth, kernel, bounds, sums, verdict) && ok;
         mla_truth_free(truth);
     }
     return ok;
@@ -214,7 +191,7 @@ static bool judge_suspects(const struct mla_tensors *t, const struct mla_kernel 
 bool mla_judge_values(struct mla_subject *subject, const struct mla_kernel *kernel,
                       struct mla_verdict *verdict)
 {
-    struct tally tally = {0};
+    struct mla_metrics_sums sums = {0};
     bool ok = true;
     int64_t columns = mla_case_value_width(&subject->tensors->test);
     struct mla_bound *bounds = malloc((size_t)columns * sizeof *bounds);
@@ -222,18 +199,14 @@ bool mla_judge_values(struct mla_subject *subject, const struct mla_kernel *kern
         return mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED, "out of memory for the bounds");
     for (int64_t i = 0; i < subject->rows_n; i++)
         ok = judge_row(subject->tensors, subject->rows[i], subject->truths[i], kernel, bounds,
-                       &tally, verdict) &&
+                       &sums, verdict) &&
              ok;
+    mla_metrics_finish(&sums, &verdict->metrics);
     struct mla_verdict drawn = *verdict;
-    ok = judge_suspects(subject->tensors, kernel, bounds, &tally, verdict) && ok;
+    ok = judge_suspects(subject->tensors, kernel, bounds, &sums, verdict) && ok;
+    mla_metrics_finish(&sums, &verdict->metrics);
     if (ok) /* suspects that turn out unspecified say nothing, and are no drawn rows */
         *verdict = drawn;
     free(bounds);
-    if (tally.value2 > 0)
-        verdict->rms_relative = sqrt(tally.error2 / tally.value2);
-    if (verdict->elements_n > 0)
-        verdict->correctly_rounded = (double)tally.exact_n / (double)verdict->elements_n;
-    if (tally.signed_n > 0)
-        verdict->bias = tally.signed_ratio / (double)tally.signed_n;
     return ok;
 }

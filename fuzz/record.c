@@ -10,6 +10,8 @@
 #include "fuzz/case_fields.h"
 #include "fuzz/family.h"
 
+#define METRICS_MAX 64
+
 void mla_counts_add(struct mla_counts *counts, enum mla_verdict_kind kind)
 {
     counts->cases++;
@@ -63,6 +65,17 @@ static void record_sparse(const struct mla_sparse_args *s, struct mla_store_case
             row->topology = row->num_links = row->q_chunk_size = row->k_chunk_size = MLA_STORE_NULL;
 }
 
+/* May a test rest on the signs of the values? Not where an element was replaced by hand. */
+static bool has_sign_coins(const struct mla_case *test)
+{
+    size_t families_n;
+    const struct mla_family *const *families = mla_families(&families_n);
+    for (size_t i = 0; i < test->put_n; i++)
+        if (strcmp(test->put[i].tensor, "topk_indices") != 0)
+            return false;
+    return families[test->family]->sign_coins;
+}
+
 void mla_record_case(const struct mla_case *test, const char *line, struct mla_store_case *row)
 {
     memset(row, 0, sizeof *row);
@@ -71,6 +84,7 @@ void mla_record_case(const struct mla_case *test, const char *line, struct mla_s
     row->op = mla_case_op_name(test->op);
     row->family = mla_family_name(test->family);
     row->region = mla_case_region_name(test->region);
+    row->sign_coins = has_sign_coins(test);
     if (test->op == MLA_OP_RING)
         record_ring(&test->ring, row);
     else
@@ -101,19 +115,27 @@ void mla_record_print(FILE *file, const struct mla_case *test, const char *spec,
     fprintf(file, ": %s\n  repro: %s\n", verdict->reason, mla_record_repro(spec, line, repro));
 }
 
+/* The counts, and the figures of the elements that have any. Returns how many. */
+static size_t collect_metrics(const struct mla_verdict *verdict,
+                              struct mla_store_metric metrics[METRICS_MAX])
+{
+    struct mla_metrics_figure figure;
+    size_t n = 0;
+    metrics[n++] = (struct mla_store_metric){"rows_judged", (double)verdict->rows_n};
+    metrics[n++] = (struct mla_store_metric){"rows_unspecified", (double)verdict->unspecified_n};
+    if (verdict->metrics.elements_n == 0)
+        return n;
+    for (size_t i = 0; n < METRICS_MAX && mla_metrics_figure(&verdict->metrics, i, &figure); i++)
+        metrics[n++] = (struct mla_store_metric){figure.name, figure.value};
+    return n;
+}
+
 int32_t mla_record_store(struct mla_store *store, const struct mla_case *test, const char *spec,
                          const struct mla_verdict *verdict)
 {
     char line[MLA_CASE_LINE_MAX], repro[MLA_REPRO_MAX], got[40], lo[40], hi[40];
     struct mla_store_case row;
-    const struct mla_store_metric metrics[] = {
-        {"max_ulp", verdict->max_ulp},
-        {"correctly_rounded", verdict->correctly_rounded},
-        {"rms_relative", verdict->rms_relative},
-        {"bias", verdict->bias},
-        {"rows_judged", (double)verdict->rows_n},
-        {"rows_unspecified", (double)verdict->unspecified_n},
-    };
+    struct mla_store_metric metrics[METRICS_MAX];
     bool valued = verdict->elements_n > 0;
     mla_case_format(test, line);
     mla_record_case(test, line, &row);
@@ -135,7 +157,7 @@ int32_t mla_record_store(struct mla_store *store, const struct mla_case *test, c
         .kernel_seconds = verdict->kernel_seconds,
         .oracle_seconds = verdict->oracle_seconds,
         .metrics = metrics,
-        .metrics_n = valued ? sizeof metrics / sizeof metrics[0] : 0,
+        .metrics_n = valued ? collect_metrics(verdict, metrics) : 0,
         .repro = mla_record_repro(spec, line, repro),
     };
     return mla_store_verdict(store, &stored);

@@ -18,8 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MLA_NOTE_MAGIC "mlanote1"
-#define MLA_NOTE_INFIX "-inflight-" /* <db>-inflight-<pid>[-<number>] */
+#define MLA_NOTE_MAGIC   "mlanote2"
+#define MLA_NOTE_MAGIC_1 "mlanote1"   /* by schema version 1: without sign_coins, the last number */
+#define MLA_NOTE_INFIX   "-inflight-" /* <db>-inflight-<pid>[-<number>] */
 
 struct mla_note_head {
     char magic[8];

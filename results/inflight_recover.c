@@ -92,7 +92,8 @@ static bool read_note(int file, struct note_text *note, bool *looks_ours)
         return false;
     }
     bool unwritten = memcmp(note->head.magic, nothing, sizeof nothing) == 0;
-    *looks_ours = unwritten || memcmp(note->head.magic, MLA_NOTE_MAGIC, sizeof nothing) == 0;
+    *looks_ours = unwritten || memcmp(note->head.magic, MLA_NOTE_MAGIC, sizeof nothing) == 0 ||
+                  memcmp(note->head.magic, MLA_NOTE_MAGIC_1, sizeof nothing) == 0;
     uint64_t valid = atomic_load_explicit(&note->head.valid, memory_order_relaxed);
     if (!*looks_ours || unwritten || valid == 0 ||
         valid > (uint64_t)info.st_size - sizeof note->head) {
@@ -139,8 +140,10 @@ static bool parse_note(const struct note_text *note, struct note_content *conten
     const unsigned char *at = note->body;
     const unsigned char *end = note->body + note->body_bytes;
     memset(content, 0, sizeof *content);
+    bool old = memcmp(note->head.magic, MLA_NOTE_MAGIC_1, sizeof note->head.magic) == 0;
+    content->testcase.sign_coins = MLA_STORE_NULL;
     bool ok = get(&at, end, &content->run, sizeof content->run);
-    for (int i = 0; ok && i < MLA_CASE_NUMBERS_N; i++) {
+    for (int i = 0; ok && i < MLA_CASE_NUMBERS_N - (old ? 1 : 0); i++) {
         ok = get(&at, end, mla_case_number(&content->testcase, i), sizeof(int64_t));
     }
     /* Each text's length takes more room in the body than its NUL does here. */

@@ -268,7 +268,7 @@ static void test_torn_notes(void **state)
             atomic_store(&h->valid, UINT64_MAX);
             break;
         case 6: /* the first text says it is endless, and the sum is right */
-            memset(b + 26 * sizeof(int64_t), 0xff, 8);
+            memset(b + 27 * sizeof(int64_t), 0xff, 8);
             h->checksum = mla_note_checksum(b, (size_t)valid);
             break;
         case 7: /* a right sum over too little */
@@ -290,6 +290,31 @@ static void test_torn_notes(void **state)
     reopen();
     assert_int_equal(crashes_n(), 1);
     free(note);
+}
+
+/* A note that version 1 left lacks the last number of the case, and counts all the same. */
+static void test_note_of_version_1(void **state)
+{
+    (void)state;
+    pid_t child = dead_child(0x77);
+    long bytes = 0;
+    char *note = take_note(child, &bytes);
+    struct mla_note_head *head = (struct mla_note_head *)(void *)note;
+    unsigned char *body = (unsigned char *)(head + 1);
+    size_t valid = (size_t)atomic_load(&head->valid), numbers = 26 * sizeof(int64_t);
+    memmove(body + numbers, body + numbers + 8, valid - numbers - 8);
+    memcpy(head->magic, MLA_NOTE_MAGIC_1, sizeof head->magic);
+    atomic_store(&head->valid, valid - 8);
+    head->checksum = mla_note_checksum(body, valid - 8);
+    test_write_file(note_path(child), note, (size_t)bytes);
+    free(note);
+    reopen();
+    assert_int_equal(crashes_n(), 1);
+    assert_int_equal(access(note_path(child), F_OK), -1);
+    assert_string_equal(test_text(path, "SELECT substr(id, 1, 8) || ' ' || line || ' ' || heads ||"
+                                        " ' ' || cores || ' ' || coalesce(sign_coins, 'unknown')"
+                                        " FROM testcase"),
+                        "00000077 ring v=1 heads=119 119 0 unknown");
 }
 
 /* Files that only look like notes are nobody's to remove. */
@@ -529,6 +554,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_live_is_left_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(test_zombie, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pid_used_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_note_of_version_1, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torn_notes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_other_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_odd_paths, setup, teardown),

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MLA_STORE_SCHEMA_VERSION 1
+#define MLA_STORE_SCHEMA_VERSION 2
 #define MLA_STORE_NULL           INT64_MIN /* an absent integer: stored as NULL */
 
 enum mla_store_status {
@@ -100,6 +100,7 @@ struct mla_store_case {
     int64_t ring_size, batch, q_rows, kv_rows, head_dim, head_dim_v, logical_n, kv_actual_isl,
         kv_cache_batch_idx, is_balanced, topology, num_links, q_chunk_size, k_chunk_size;
     int64_t queries, keys, rope, topk, topk_tiled, dense, q_pos_offset, out_order, cores;
+    int64_t sign_coins; /* 1: a statistical test may rest on the signs of the values, 0: not */
 };
 
 /* A named figure of a verdict (long form: any statistic can be added without a migration). */
@@ -182,6 +183,15 @@ enum mla_store_view {
     MLA_VIEW_CASE,
     /* one run with its build as pairs, NULL: the latest. field, value */
     MLA_VIEW_RUN,
+    /* of a run, NULL: the latest; of its stored verdicts that have figures. op, kernel, family, cases,
+       worst_err_over_bound, worst_p50_ulp, worst_p99_ulp, max_ulp, min_rounded_percent,
+       mean_rounded_percent, worst_rms_relative, worst_bias_se, worst_bias_outward_se,
+       worst_chi_square */
+    MLA_VIEW_ACCURACY,
+    /* the same verdicts and what published rules would have said. op, kernel, criterion, cases,
+       passed, failed (by the verdict), missed (of those, passed by the rule), alarms (passed by the
+       verdict only) */
+    MLA_VIEW_CRITERIA,
     MLA_VIEW_N
 };
 /*

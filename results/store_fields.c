@@ -35,6 +35,7 @@ static const size_t case_numbers[MLA_CASE_NUMBERS_N] = {
     CASE(q_pos_offset),
     CASE(out_order),
     CASE(cores),
+    CASE(sign_coins),
 };
 
 static const size_t case_texts[MLA_CASE_TEXTS_N] = {CASE(line), CASE(op), CASE(family),

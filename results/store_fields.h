@@ -10,7 +10,7 @@
 
 #include "results/store.h"
 
-#define MLA_CASE_NUMBERS_N  25 /* heads .. cores */
+#define MLA_CASE_NUMBERS_N  26 /* heads .. cores, sign_coins */
 #define MLA_CASE_TEXTS_N    4  /* line, op, family, region */
 #define MLA_VERDICT_TEXTS_N 9  /* kernel, verdict, relation, reason, element, got, lo, hi, repro */
 

@@ -3,8 +3,8 @@
  * store_migrate.c - recognise the file and migrate it forward.
  *
  * A new file goes through the same steps as an old one, so there is one way to every schema. To
- * change the schema: add a step here and raise MLA_STORE_SCHEMA_VERSION; never edit a released
- * step.
+ * change the schema: add a step here (a file schema_<version>.sql) and raise
+ * MLA_STORE_SCHEMA_VERSION; never edit a released step.
  */
 #include "results/store_migrate.h"
 
@@ -12,6 +12,7 @@
 
 static const struct mla_migrate_step steps_of_today[MLA_STORE_SCHEMA_VERSION] = {
     {(const char *)mla_schema_sql},
+    {(const char *)mla_schema_2_sql},
 };
 
 /* One integer of a fixed query, prepared for this once: OK, or ERR_OPEN. */

@@ -19,8 +19,9 @@ struct mla_migrate_step {
     const char *sql;
 };
 
-/* The text of schema.sql, NUL-terminated. */
+/* The texts of schema.sql (version 1) and of the steps after it, NUL-terminated. */
 extern const unsigned char mla_schema_sql[];
+extern const unsigned char mla_schema_2_sql[];
 
 /*
  * Look without writing: OK with *version (0: an empty file), ERR_SCHEMA for a newer version or

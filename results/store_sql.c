@@ -24,13 +24,15 @@ static const char *const texts[MLA_SQL_N] = {
     [MLA_SQL_END_RUN] = "UPDATE run SET ended = ?2 WHERE id = ?1",
     [MLA_SQL_FIND_RUN] = "SELECT id, started FROM run WHERE id = ?1",
     [MLA_SQL_LATEST_RUN] = "SELECT id FROM run ORDER BY id DESC LIMIT 1",
+    /* The first one stays; only what version 1 did not ask for is filled in. */
     [MLA_SQL_INSERT_CASE] =
         "INSERT INTO testcase (id, line, op, family, region, heads, threads, ring_size, batch,"
         " q_rows, kv_rows, head_dim, head_dim_v, logical_n, kv_actual_isl, kv_cache_batch_idx,"
         " is_balanced, topology, num_links, q_chunk_size, k_chunk_size, queries, keys, rope, topk,"
-        " topk_tiled, dense, q_pos_offset, out_order, cores)"
+        " topk_tiled, dense, q_pos_offset, out_order, cores, sign_coins)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,"
-        " ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30) ON CONFLICT (id) DO NOTHING",
+        " ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31) ON CONFLICT (id)"
+        " DO UPDATE SET sign_coins = excluded.sign_coins WHERE testcase.sign_coins IS NULL",
     [MLA_SQL_FIND_CASE] = "SELECT num FROM testcase WHERE id = ?1",
     [MLA_SQL_CASES_BETWEEN] = "SELECT num FROM testcase WHERE id >= ?1 AND id < ?2 LIMIT 2",
     [MLA_SQL_CASE_LINE] = "SELECT line FROM testcase WHERE num = ?1",

@@ -108,6 +108,7 @@ static void test_every_case_column(void **state)
     c.q_chunk_size = 15, c.k_chunk_size = 16, c.queries = 17, c.keys = 18, c.rope = 19;
     c.topk = 20, c.topk_tiled = 21, c.dense = 22, c.q_pos_offset = MLA_STORE_NULL;
     c.out_order = INT64_MAX, c.cores = -25;
+    c.sign_coins = 1;
     struct mla_store_verdict v = test_verdict(&c, "pass");
     OK(mla_store_verdict(store, &v));
     OK(mla_store_close(store));
@@ -121,11 +122,11 @@ static void test_every_case_column(void **state)
                   " num_links || ' ' || q_chunk_size || ' ' || k_chunk_size || ' ' || queries ||"
                   " ' ' || keys || ' ' || rope || ' ' || topk || ' ' || topk_tiled || ' ' ||"
                   " dense || ' ' || coalesce(q_pos_offset, 'none') || ' ' || out_order || ' ' ||"
-                  " cores AS concat_all FROM testcase)"),
+                  " cores || ' ' || sign_coins AS concat_all FROM testcase)"),
         "00000abc00000000000000000000000000000000000000000000000000000000|"
         "sparse v=1 'quoted' \"too\" \xc3\xa4|sparse|profile||"
         "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 none "
-        "9223372036854775807 -25");
+        "9223372036854775807 -25 1");
 }
 
 /* The caller's memory is overwritten after the call: nothing may point there. */
@@ -321,6 +322,7 @@ static void test_constraints(void **state)
         "UPDATE testcase SET id = 'abc'",
         "UPDATE testcase SET id = upper(replace(id, '0', 'a'))",
         "UPDATE testcase SET heads = 'many'",
+        "UPDATE testcase SET sign_coins = 2",
         "UPDATE finding SET state = 'closed'",
         "UPDATE finding SET verdict = 'pass'",
         "UPDATE build SET dirty = 2",

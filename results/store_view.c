@@ -44,6 +44,13 @@ struct view {
 #define WORST_ORDER     " GROUP BY testcase, kernel ORDER BY 5 DESC, id, kernel LIMIT 50"
 #define FINDING_COLUMNS "id, kernel, verdict, state, first_seen, last_seen, reason, repro"
 
+#define ACCURACY_COLUMNS                                                                           \
+    "op, kernel, family, cases, worst_err_over_bound, worst_p50_ulp, worst_p99_ulp, max_ulp,"      \
+    " min_rounded_percent, mean_rounded_percent, worst_rms_relative, worst_bias_se,"               \
+    " worst_bias_outward_se, worst_chi_square"
+#define CRITERIA_COLUMNS                                                                           \
+    "op, kernel, criterion, sum(cases) AS cases, sum(passed) AS passed, sum(failed) AS failed,"    \
+    " sum(missed) AS missed, sum(alarms) AS alarms"
 #define FINDING_ORDER " ORDER BY state <> 'open', last_seen DESC, id, kernel, verdict"
 
 static const struct view views[MLA_VIEW_N] = {
@@ -81,6 +88,12 @@ static const struct view views[MLA_VIEW_N] = {
                       " UNION ALL SELECT 'flags', flags FROM r"
                       " UNION ALL SELECT 'sanitizer', sanitizer FROM r"
                       " UNION ALL SELECT 'isa', isa FROM r"},
+    [MLA_VIEW_ACCURACY] = {"accuracy", KEY_RUN_OR_LAST, NULL,
+                           "SELECT " ACCURACY_COLUMNS " FROM accuracy WHERE run = ?1"
+                           " ORDER BY op, kernel, family"},
+    [MLA_VIEW_CRITERIA] = {"criteria", KEY_RUN_OR_LAST, NULL,
+                           "SELECT " CRITERIA_COLUMNS " FROM criteria WHERE run = ?1"
+                           " GROUP BY op, kernel, criterion ORDER BY op, kernel, criterion"},
 };
 
 static int32_t latest_run(struct mla_store *store, int64_t *run)

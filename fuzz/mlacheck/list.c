@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fuzz/case_fields.h"
+#include "fuzz/criteria.h"
 #include "fuzz/family.h"
 #include "fuzz/faults/faults.h"
 #include "fuzz/mlacheck/options.h"
@@ -18,6 +19,7 @@ static const char help[] =
     "usage: mlacheck list WHAT [--db FILE] [--json]\n\n"
     "  kernels    built-in kernels        faults     planted faults, controls, canaries\n"
     "  families   data families           relations  checks that need no oracle\n"
+    "  criteria   published accuracy rules, for comparison\n"
     "  names      names used in cases     runs       stored runs\n"
     "  findings   stored faults           worst      stored cases with the largest err/bound\n";
 
@@ -106,6 +108,17 @@ static void list_names(struct printer *p)
             item(p, name, lists[k].what);
 }
 
+static void list_criteria(struct printer *p)
+{
+    size_t n;
+    const struct mla_criterion *criteria = mla_criteria(&n);
+    for (size_t i = 0; i < n; i++) {
+        char what[512];
+        snprintf(what, sizeof what, "%s (%s)", criteria[i].what, criteria[i].source);
+        item(p, criteria[i].name, what);
+    }
+}
+
 static int list_view(const struct mla_options *options, enum mla_store_view view)
 {
     char *json = NULL;
@@ -133,6 +146,7 @@ int mla_verb_list(int argc, char **argv)
                  {"families", list_families},
                  {"relations", list_relations},
                  {"faults", list_faults},
+                 {"criteria", list_criteria},
                  {"names", list_names}};
     static const struct {
         const char *name;

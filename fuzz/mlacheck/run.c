@@ -165,7 +165,7 @@ static void report(const struct run *run, const struct mla_case *test, const cha
     if (verdict->elements_n > 0)
         printf(" %" PRId64 " rows, worst err/bound=%.3g at %s, %.4g%% correctly rounded",
                verdict->rows_n, verdict->max_ratio, verdict->element,
-               100 * verdict->correctly_rounded);
+               verdict->metrics.correctly_rounded_percent);
     printf("%s%s\n", verdict->reason[0] != '\0' ? ": " : "", verdict->reason);
 }
 

@@ -13,6 +13,8 @@
 
 static const char help[] =
     "usage: mlacheck show run [NUMBER]      a run and its summary (default: the latest)\n"
+    "       mlacheck show accuracy [NUMBER] what a run's stored verdicts measured, by family, and what\n"
+    "                                       published rules would have said (mlacheck list criteria)\n"
     "       mlacheck show case HASH         a stored case: its line and every verdict\n"
     "       mlacheck show kernel NAME       promises and arithmetic models\n"
     "flags: --db FILE, --json\n";
@@ -33,22 +35,34 @@ static int print_view(const struct mla_options *o, struct mla_store *store,
                             mla_store_message(store));
 }
 
-static int show_run(const struct mla_options *o, struct mla_store *store)
+/* What `show` prints of a run: two views, as tables or as the members of one JSON object. */
+struct pair {
+    const char *word; /* of the command line */
+    enum mla_store_view views[2];
+    const char *members[2];
+};
+
+static const struct pair pairs[] = {
+    {"run", {MLA_VIEW_RUN, MLA_VIEW_SUMMARY}, {"run", "summary"}},
+    {"accuracy", {MLA_VIEW_ACCURACY, MLA_VIEW_CRITERIA}, {"accuracy", "criteria"}},
+};
+
+static int show_pair(const struct mla_options *o, struct mla_store *store, const struct pair *pair)
 {
     const char *key = o->words_n > 1 ? o->words[1] : NULL;
-    char *run = NULL, *summary = NULL;
+    char *json[2] = {NULL, NULL};
     if (!o->json) {
-        int code = print_view(o, store, MLA_VIEW_RUN, key, MLA_EXIT_USAGE);
-        return code != 0 ? code : print_view(o, store, MLA_VIEW_SUMMARY, key, MLA_EXIT_USAGE);
+        int code = print_view(o, store, pair->views[0], key, MLA_EXIT_USAGE);
+        return code != 0 ? code : print_view(o, store, pair->views[1], key, MLA_EXIT_USAGE);
     }
     int code = 0;
-    if (mla_store_view_json(store, MLA_VIEW_RUN, key, &run) == MLA_STORE_OK &&
-        mla_store_view_json(store, MLA_VIEW_SUMMARY, key, &summary) == MLA_STORE_OK)
-        printf("{\"run\":%s,\"summary\":%s}\n", run, summary);
+    if (mla_store_view_json(store, pair->views[0], key, &json[0]) == MLA_STORE_OK &&
+        mla_store_view_json(store, pair->views[1], key, &json[1]) == MLA_STORE_OK)
+        printf("{\"%s\":%s,\"%s\":%s}\n", pair->members[0], json[0], pair->members[1], json[1]);
     else
         code = mla_options_fail(MLA_EXIT_USAGE, "show", "%s", mla_store_message(store));
-    free(run);
-    free(summary);
+    free(json[0]);
+    free(json[1]);
     return code;
 }
 
@@ -186,14 +200,16 @@ int mla_verb_show(int argc, char **argv)
     }
     if (strcmp(o.words[0], "kernel") == 0)
         return show_kernel(&o);
-    bool is_run = strcmp(o.words[0], "run") == 0;
-    if (!is_run && strcmp(o.words[0], "case") != 0)
-        return mla_options_fail(MLA_EXIT_USAGE, "show", "'%s': must be run, case or kernel",
-                                o.words[0]);
+    const struct pair *pair = NULL;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        pair = strcmp(o.words[0], pairs[i].word) == 0 ? &pairs[i] : pair;
+    if (pair == NULL && strcmp(o.words[0], "case") != 0)
+        return mla_options_fail(MLA_EXIT_USAGE, "show",
+                                "'%s': must be run, accuracy, case or kernel", o.words[0]);
     struct mla_store *store = mla_options_read_store(&o, "show");
     if (store == NULL)
         return MLA_EXIT_ENVIRONMENT;
-    code = is_run ? show_run(&o, store) : show_case(&o, store);
+    code = pair != NULL ? show_pair(&o, store, pair) : show_case(&o, store);
     mla_store_close(store);
     return code;
 }
