@@ -20,7 +20,7 @@
  * 2. THE ERROR OF ONE ELEMENT.  errors.c: the quotient before normalisation is y = N_l/D with
  *        N_l = sum_j w_j t_j (1+rho_j)(1+nu_jl) v_jl + aN_l,   D = sum_j w_j t_j (1+mu_j) + aD.
  *    By (c) t_j, rho_j, mu_j and aD are fixed, D therefore too; nu_jl and aN_l, the roundings and
- *    underflows of O, may depend on V in any way. With o_l = sum_j w_j v_jl
+ *    underflows of O, may depend on V in any way. With the middle o_l = sum_j w_j v_jl
  *        y - o_l = X_l + Y_l,
  *        X_l = sum_j w_j ( t_j (1+rho_j) - D ) v_jl / D,
  *        Y_l = ( sum_j w_j t_j (1+rho_j) nu_jl v_jl + aN_l ) / D.
@@ -35,7 +35,7 @@
  *    Normalisation: |result - y| <= div |y| + div_abs, and |y| <= |o_l| + |X_l| + b', so
  *        |result - o_l| <= (1+div) |X_l| + b_l,   b_l = (1+div) b' + div |o_l| + div_abs.
  *    The output is the rounded result, so the distance e_l from o_l to the reals that round to it is
- *    at most that, and with |out - o_l| <= out_radius added to b_l, the one from `out` is.
+ *    at most that, and so is the one from a computed middle if b_l contains the middle's own error.
  *    b_l may depend on the coins (by o_l): the inequality holds for each outcome of them.
  *
  * 3. THE LENGTH OF X_l.  Keys with the same coins are summed first; g counts value rows:
@@ -47,7 +47,7 @@
  *        tau_l^2 >= sum over coins of (coefficient)^2 (1+div)^2.
  *    Two ways, either holds for every row; which is used is decided by the weights alone:
  *    direct. S_g - W_g sum_h S_h = S_g (1 - W_g) - W_g sum_{h != g} S_h, so coefficient g is at most
- *        L_g = G_g (1 - W_g) + W_g sum_{h != g} G_h + P_g + W_g q,
+ *        L_g = G_g |1 - W_g| + W_g sum_{h != g} G_h + P_g + W_g q,
  *        (D tau_l)^2 = sum_g L_g^2 |v_gl|^2.
  *      Good for peaked weights: a heavy key's own error moves D along. One value row only: L = 0 but
  *      for P and q, a common error cancels.
@@ -75,16 +75,27 @@
  *    row tests) the chance of one false accusation in all of them is at most 10^-12. It is a chance
  *    over the coins: with one seed kept for ever it is taken once.
  *
+ * 5. WHERE THE ROUNDING OF p IS KNOWN (known.h), all of it holds in units of that file's S = `sum`
+ *    with other contents, since its weights and their intervals look at no V either:
+ *        o_l     its middle sum_j C_j v_jl / S instead of the truth (the quotient's distance from
+ *                there is all the test uses),
+ *        W_g     sum of C_j / S; they need not add up to 1: nothing above uses that,
+ *        G_g     rounded sum: sum of half_j / S, for D - 1 = sum_g S_g + Q again; else 0,
+ *        P_g     rounded sum: 0; else sum of half_j / S,
+ *        q       rounded sum: the rounding of S itself, else sum_half; and mu sum_most + absD; over S.
+ *    Known weights are taken wherever they are usable, which the scores decide.
+ *
  * Rounding of this file's own arithmetic is in favour of the kernel: tau_l, b_l and the threshold
  * are raised, e_l and E lowered. Squares of small numbers: coefficients are divided by the greatest
  * of them and held at 2^-350 or more, so that no square times a bf16's square is subnormal.
  */
 #include "oracle/bf16.h"
-#include "oracle/errors.h"
+#include "oracle/energy_weights.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Operations in the longest formula here, generously. */
 #define FORMULA 40
@@ -105,22 +116,6 @@ static double down(double x)
     return mla_oracle_down(x, FORMULA);
 }
 
-/*
- * The value rows of one output row, each once, with bounds of section 3; and what is the same for
- * all of them. Nothing here depends on a sign of V.
- */
-struct coins {
-    int64_t n;
-    const uint16_t **value;
-    double *weight;     /* W_g, upper */
-    double *weight_low; /* W_g, lower */
-    double *spread;     /* G_g */
-    double *loose;      /* P_g + W_g q */
-    double *most;       /* sum of the weights as they meet V */
-    double *direct;     /* L_g */
-    double spread_sum;  /* sum_g G_g */
-};
-
 /* A length sqrt(sum_g c_g^2 v_g^2) waiting for its v: c_g^2 = scale^2 square_g. */
 struct length {
     double scale;
@@ -129,6 +124,8 @@ struct length {
 
 /* Sums over the value rows, for each column. */
 struct columns {
+    double *middle;  /* computed o_l */
+    double *radius;  /* and its distance from o_l, at most */
     double *reach;   /* sum_g most_g |v_gl| */
     double *first;   /* of L (direct) or G (centred) */
     double *second;  /* centred: of P + W q */
@@ -137,83 +134,18 @@ struct columns {
     double *inverse; /* centred: 1/A */
 };
 
-/* All arrays in one piece. */
 struct work {
-    struct coins coins;
+    const struct mla_truth *truth;
+    const struct mla_model *model;
+    const struct mla_oracle_errors *errors;
+    const struct mla_oracle_energy_weights *weights;
+    bool is_centred;
     struct length first;
     struct length second;
     struct length area;
     struct columns columns;
-    double *numbers;
-    struct copy *copies;
+    double *numbers; /* all arrays */
 };
-
-/* A key and where its value stands. */
-struct copy {
-    const uint16_t *value;
-    int64_t key;
-};
-
-/* ---- one entry for each value row -------------------------------------------------------------*/
-
-/* By place, then by key, so that sums do not depend on the sort. */
-static int compare_copies(const void *a, const void *b)
-{
-    const struct copy *x = a;
-    const struct copy *y = b;
-
-    if (x->value != y->value) {
-        return (uintptr_t)x->value < (uintptr_t)y->value ? -1 : 1;
-    }
-    return (x->key > y->key) - (x->key < y->key);
-}
-
-static void add_copy(struct coins *c, const struct mla_truth *t, const struct mla_oracle_errors *e,
-                     int64_t j)
-{
-    const int64_t g = c->n - 1;
-    const double w = t->weight[j];
-
-    c->weight[g] += w;
-    /* A weight at the floor may be anything below it. */
-    c->weight_low[g] += w > MLA_ORACLE_WEIGHT_MIN ? mla_oracle_down(w, 4) : 0.0;
-    c->spread[g] += e->spread[j];
-    c->loose[g] += e->rho * e->up[j];
-    c->most[g] += e->most[j];
-}
-
-/* From the keys' errors to the value rows'. */
-static void collect(struct work *work, const struct mla_truth *t, const struct mla_oracle_errors *e)
-{
-    struct coins *c = &work->coins;
-    const int64_t n = t->keys_n;
-    const double common = up(e->mu * e->up_sum + e->abs_d * (e->is_per_weight ? e->up_sum : 1.0));
-
-    for (int64_t j = 0; j < n; j++) {
-        work->copies[j] = (struct copy){t->value[j], j};
-    }
-    qsort(work->copies, (size_t)n, sizeof work->copies[0], compare_copies);
-    for (int64_t i = 0; i < n; i++) {
-        if (i == 0 || work->copies[i].value != work->copies[i - 1].value) {
-            c->value[c->n++] = work->copies[i].value;
-        }
-        add_copy(c, t, e, work->copies[i].key);
-    }
-    for (int64_t g = 0; g < c->n; g++) {
-        c->weight[g] = mla_oracle_up(c->weight[g], n);
-        c->weight_low[g] = mla_oracle_down(c->weight_low[g], n);
-        c->spread[g] = mla_oracle_up(c->spread[g], n);
-        c->loose[g] = up(mla_oracle_up(c->loose[g], n) + c->weight[g] * common);
-        c->most[g] = mla_oracle_up(c->most[g], n);
-        c->spread_sum += c->spread[g];
-    }
-    c->spread_sum = mla_oracle_up(c->spread_sum, c->n);
-    for (int64_t g = 0; g < c->n; g++) {
-        /* The sum, raised, less one of its terms is an upper bound of the sum of the others. */
-        c->direct[g] = up(c->spread[g] * (1.0 - c->weight_low[g]) +
-                          c->weight[g] * (c->spread_sum - c->spread[g]) + c->loose[g]);
-    }
-}
 
 /* ---- lengths ----------------------------------------------------------------------------------*/
 
@@ -241,7 +173,7 @@ static double length_of(const struct length *length, double sum, int64_t n)
 }
 
 /* Which way is shorter, were all |v| = 1? A guess about sharpness: nothing rests on it. */
-static bool is_centred(const struct coins *c)
+static bool is_centred(const struct mla_oracle_energy_weights *w, const double *direct_length)
 {
     double area = 0.0;
     double spread = 0.0;
@@ -249,16 +181,27 @@ static bool is_centred(const struct coins *c)
     double direct = 0.0;
     double centre = 0.0;
 
-    for (int64_t g = 0; g < c->n; g++) {
-        area += c->weight[g] * c->weight[g];
-        spread += c->spread[g] * c->spread[g];
-        loose += c->loose[g] * c->loose[g];
-        direct += c->direct[g] * c->direct[g];
+    for (int64_t g = 0; g < w->n; g++) {
+        area += w->weight[g] * w->weight[g];
+        spread += w->spread[g] * w->spread[g];
+        loose += w->loose[g] * w->loose[g];
+        direct += direct_length[g] * direct_length[g];
     }
-    for (int64_t g = 0; g < c->n; g++) {
-        centre += c->spread[g] * fabs(1.0 - c->weight[g] / area);
+    for (int64_t g = 0; g < w->n; g++) {
+        centre += w->spread[g] * fabs(1.0 - w->weight[g] / area);
     }
     return sqrt(spread + area * centre * centre) + sqrt(loose) < CENTRED_GAIN * sqrt(direct);
+}
+
+/* L_g of every value row. The sum, raised, less one of its terms is an upper bound of the others. */
+static void set_direct(const struct mla_oracle_energy_weights *w, double *direct)
+{
+    for (int64_t g = 0; g < w->n; g++) {
+        const double rest = fmax(1.0 - w->weight_low[g], w->weight[g] - 1.0);
+
+        direct[g] =
+            up(w->spread[g] * rest + w->weight[g] * (w->spread_sum - w->spread[g]) + w->loose[g]);
+    }
 }
 
 /* ---- sums over the value rows -----------------------------------------------------------------*/
@@ -268,13 +211,14 @@ static double magnitude(uint16_t v)
     return mla_oracle_bf16_value((uint16_t)(v & 0x7fffu));
 }
 
-static void sum_direct(const struct work *work, int64_t columns_n)
+static void sum_direct(const struct work *work)
 {
+    const int64_t columns_n = work->truth->columns_n;
     const struct columns *sums = &work->columns;
 
-    for (int64_t g = 0; g < work->coins.n; g++) {
-        const uint16_t *row = work->coins.value[g];
-        const double most = work->coins.most[g];
+    for (int64_t g = 0; g < work->weights->n; g++) {
+        const uint16_t *row = work->weights->value[g];
+        const double most = work->weights->most[g];
         const double first = work->first.square[g];
 
         for (int64_t l = 0; l < columns_n; l++) {
@@ -286,13 +230,14 @@ static void sum_direct(const struct work *work, int64_t columns_n)
     }
 }
 
-static void sum_centred(const struct work *work, int64_t columns_n)
+static void sum_centred(const struct work *work)
 {
+    const int64_t columns_n = work->truth->columns_n;
     const struct columns *sums = &work->columns;
 
-    for (int64_t g = 0; g < work->coins.n; g++) {
-        const uint16_t *row = work->coins.value[g];
-        const double most = work->coins.most[g];
+    for (int64_t g = 0; g < work->weights->n; g++) {
+        const uint16_t *row = work->weights->value[g];
+        const double most = work->weights->most[g];
         const double first = work->first.square[g];
         const double second = work->second.square[g];
         const double area = work->area.square[g];
@@ -312,21 +257,22 @@ static void sum_centred(const struct work *work, int64_t columns_n)
  * A, then k, of every column. W_g v^2/A is formed with three roundings; A is the double it is, and
  * as A >= W_g^2 v^2 no quotient exceeds 1/W_g < 2^601.
  */
-static void sum_centre(const struct work *work, int64_t columns_n)
+static void sum_centre(const struct work *work)
 {
+    const int64_t columns_n = work->truth->columns_n;
     const struct columns *sums = &work->columns;
-    const struct coins *c = &work->coins;
+    const struct mla_oracle_energy_weights *w = work->weights;
 
     for (int64_t l = 0; l < columns_n; l++) {
         sums->area[l] =
-            up(work->area.scale * work->area.scale * mla_oracle_up(sums->area[l], c->n + 4));
+            up(work->area.scale * work->area.scale * mla_oracle_up(sums->area[l], w->n + 4));
         sums->inverse[l] = sums->area[l] > 0.0 ? 1.0 / sums->area[l] : 0.0;
     }
-    for (int64_t g = 0; g < c->n; g++) {
-        const uint16_t *row = c->value[g];
-        const double spread = c->spread[g];
-        const double low = c->weight_low[g] * (1.0 - 0x1p-50);
-        const double high = c->weight[g] * (1.0 + 0x1p-50);
+    for (int64_t g = 0; g < w->n; g++) {
+        const uint16_t *row = w->value[g];
+        const double spread = w->spread[g];
+        const double low = w->weight_low[g] * (1.0 - 0x1p-50);
+        const double high = w->weight[g] * (1.0 + 0x1p-50);
 
         for (int64_t l = 0; l < columns_n; l++) {
             const double v = magnitude(row[l]);
@@ -338,63 +284,87 @@ static void sum_centre(const struct work *work, int64_t columns_n)
         }
     }
     for (int64_t l = 0; l < columns_n; l++) {
-        sums->centre[l] = mla_oracle_up(sums->centre[l], c->n + 4);
+        sums->centre[l] = mla_oracle_up(sums->centre[l], w->n + 4);
+    }
+}
+
+/* The middles, and how far they are from what they stand for. Needs reach. */
+static void set_middles(const struct work *work)
+{
+    const struct mla_oracle_energy_weights *w = work->weights;
+    const struct columns *sums = &work->columns;
+    const int64_t columns_n = work->truth->columns_n;
+
+    if (!w->is_known) {
+        memcpy(sums->middle, work->truth->out, (size_t)columns_n * sizeof(double));
+        memcpy(sums->radius, work->truth->out_radius, (size_t)columns_n * sizeof(double));
+        return;
+    }
+    for (int64_t g = 0; g < w->n; g++) {
+        const uint16_t *row = w->value[g];
+        const double centre = w->centre[g];
+
+        for (int64_t l = 0; l < columns_n; l++) {
+            sums->middle[l] += centre * mla_oracle_bf16_value(row[l]);
+        }
+    }
+    for (int64_t l = 0; l < columns_n; l++) {
+        sums->radius[l] = up(mla_oracle_up(sums->reach[l], w->n + 4) *
+                             (double)(work->truth->keys_n + 8) * 0x1p-52);
     }
 }
 
 /* ---- the test ---------------------------------------------------------------------------------*/
 
 /* tau_l. */
-static double deviation(const struct work *work, const struct mla_oracle_errors *e, bool centred,
-                        int64_t l)
+static double deviation(const struct work *work, int64_t l)
 {
     const struct columns *sums = &work->columns;
-    double length = length_of(&work->first, sums->first[l], work->coins.n);
+    const int64_t n = work->weights->n;
+    double length = length_of(&work->first, sums->first[l], n);
 
-    if (centred) {
+    if (work->is_centred) {
         const double shift = up(sqrt(sums->area[l]) * sums->centre[l]);
 
-        length =
-            up(hypot(length, shift)) + length_of(&work->second, sums->second[l], work->coins.n);
+        length = up(hypot(length, shift)) + length_of(&work->second, sums->second[l], n);
     }
-    const double tau = up((1.0 + e->div) * length / e->denominator);
+    const double tau = up((1.0 + work->errors->div) * length / work->weights->denominator);
 
     return tau <= DBL_MAX ? tau : INFINITY; /* errors beyond all numbers: nothing to say */
 }
 
-/* b_l, out_radius included. */
-static double slack(const struct work *work, const struct mla_truth *t,
-                    const struct mla_oracle_errors *e, int64_t l)
+/* b_l. */
+static double slack(const struct work *work, int64_t l)
 {
-    const double reach = mla_oracle_up(work->columns.reach[l], work->coins.n + 4);
-    const double times = e->is_per_weight ? e->up_sum : 1.0;
-    const double absolute = (1.0 + e->nu) * (e->key_abs * t->abs_value[l] + e->row_abs) * times;
-    const double quotient = up((e->nu * reach + absolute) / e->denominator);
-    const double size = fabs(t->out[l]) + t->out_radius[l];
+    const struct mla_oracle_errors *e = work->errors;
+    const struct mla_oracle_energy_weights *w = work->weights;
+    const double reach = mla_oracle_up(work->columns.reach[l], w->n + 4);
+    const double radius = work->columns.radius[l];
+    const double absolute = (1.0 + e->nu) * (w->key_abs * work->truth->abs_value[l] + w->row_abs);
+    const double quotient = up((e->nu * reach + absolute) / w->denominator);
+    const double size = fabs(work->columns.middle[l]) + radius;
 
-    return up((1.0 + e->div) * quotient + e->div * size + e->div_abs + t->out_radius[l]);
+    return up((1.0 + e->div) * quotient + e->div * size + e->div_abs + radius);
 }
 
-/* The distance from `out` to what rounds to y, lower. Inf is a rounding like any other here. */
-static double distance(const struct mla_truth *t, const struct mla_model *model, int64_t l,
-                       uint16_t y)
+/* e_l from the computed middle, lower. Inf is a rounding like any other here. */
+static double distance(const struct work *work, int64_t l, uint16_t y)
 {
     const struct mla_bound anything = {
-        .lo = -INFINITY, .hi = INFINITY, .o = t->out[l], .radius = 1.0};
+        .lo = -INFINITY, .hi = INFINITY, .o = work->columns.middle[l], .radius = 1.0};
 
-    return down(mla_bound_error(&anything, model, y).distance);
+    return down(mla_bound_error(&anything, work->model, y).distance);
 }
 
-static void judge(const struct work *work, const struct mla_truth *t, const struct mla_model *model,
-                  const struct mla_oracle_errors *e, bool centred, const uint16_t *y,
-                  double log_tests, struct mla_energy *energy)
+static void judge(const struct work *work, const uint16_t *y, double log_tests,
+                  struct mla_energy *energy)
 {
     double sum = 0.0;
     int64_t n = 0;
 
-    for (int64_t l = 0; l < t->columns_n; l++) {
-        const double tau = deviation(work, e, centred, l);
-        const double excess = down(distance(t, model, l, y[l]) - slack(work, t, e, l));
+    for (int64_t l = 0; l < work->truth->columns_n; l++) {
+        const double tau = deviation(work, l);
+        const double excess = down(distance(work, l, y[l]) - slack(work, l));
 
         n += tau > 0.0;
         if ((y[l] & 0x7fffu) > 0x7f80u) {
@@ -406,60 +376,52 @@ static void judge(const struct work *work, const struct mla_truth *t, const stru
         }
     }
     energy->columns_n = n;
-    energy->energy = mla_oracle_down(sum, t->columns_n + 4);
+    energy->energy = mla_oracle_down(sum, work->truth->columns_n + 4);
     energy->threshold = up((double)n + 2.0 * sqrt((double)n * log_tests) + 2.0 * log_tests);
 }
 
 /* ---- memory, and the row ----------------------------------------------------------------------*/
 
-static bool allocate(struct work *work, int64_t keys_n, int64_t columns_n)
+static bool allocate(struct work *work)
 {
-    struct coins *c = &work->coins;
-    double **const per_key[] = {
-        &c->weight, &c->weight_low,      &c->spread,           &c->loose,         &c->most,
-        &c->direct, &work->first.square, &work->second.square, &work->area.square};
     struct columns *s = &work->columns;
-    double **const per_column[] = {&s->reach, &s->first,  &s->second,
-                                   &s->area,  &s->centre, &s->inverse};
-    const size_t keys_arrays = sizeof per_key / sizeof per_key[0];
-    const size_t column_arrays = sizeof per_column / sizeof per_column[0];
+    double **const per_row[] = {&work->first.square, &work->second.square, &work->area.square};
+    double **const per_column[] = {&s->middle, &s->radius, &s->reach,  &s->first,
+                                   &s->second, &s->area,   &s->centre, &s->inverse};
+    const size_t rows = sizeof per_row / sizeof per_row[0];
+    const size_t columns = sizeof per_column / sizeof per_column[0];
+    const size_t n = (size_t)work->weights->n;
+    const size_t columns_n = (size_t)work->truth->columns_n;
 
-    work->numbers =
-        calloc(keys_arrays * (size_t)keys_n + column_arrays * (size_t)columns_n, sizeof(double));
-    work->copies = calloc((size_t)keys_n, sizeof work->copies[0]);
-    c->value = calloc((size_t)keys_n, sizeof c->value[0]);
-    if (work->numbers == NULL || work->copies == NULL || c->value == NULL) {
-        return false;
+    work->numbers = calloc(rows * n + columns * columns_n, sizeof(double));
+    for (size_t i = 0; work->numbers != NULL && i < rows; i++) {
+        *per_row[i] = work->numbers + i * n;
     }
-    double *next = work->numbers;
-
-    for (size_t i = 0; i < keys_arrays; i++, next += keys_n) {
-        *per_key[i] = next;
+    for (size_t i = 0; work->numbers != NULL && i < columns; i++) {
+        *per_column[i] = work->numbers + rows * n + i * columns_n;
     }
-    for (size_t i = 0; i < column_arrays; i++, next += columns_n) {
-        *per_column[i] = next;
-    }
-    return true;
+    return work->numbers != NULL;
 }
 
-static void test_row(struct work *work, const struct mla_truth *t, const struct mla_model *model,
-                     const struct mla_oracle_errors *e, const uint16_t *y, double log_tests,
+static void test_row(struct work *work, const uint16_t *y, double log_tests,
                      struct mla_energy *energy)
 {
-    collect(work, t, e);
-    const struct coins *c = &work->coins;
-    const bool centred = is_centred(c);
+    const struct mla_oracle_energy_weights *w = work->weights;
+    double *direct = work->second.square; /* in use when centred only */
 
-    length_set(&work->first, centred ? c->spread : c->direct, c->n);
-    if (centred) {
-        length_set(&work->second, c->loose, c->n);
-        length_set(&work->area, c->weight, c->n);
-        sum_centred(work, t->columns_n);
-        sum_centre(work, t->columns_n);
+    set_direct(w, direct);
+    work->is_centred = is_centred(w, direct);
+    length_set(&work->first, work->is_centred ? w->spread : direct, w->n);
+    if (work->is_centred) {
+        length_set(&work->second, w->loose, w->n);
+        length_set(&work->area, w->weight, w->n);
+        sum_centred(work);
+        sum_centre(work);
     } else {
-        sum_direct(work, t->columns_n);
+        sum_direct(work);
     }
-    judge(work, t, model, e, centred, y, log_tests, energy);
+    set_middles(work);
+    judge(work, y, log_tests, energy);
 }
 
 static int32_t state_of(const struct mla_truth *truth)
@@ -480,7 +442,8 @@ int32_t mla_bound_energy(const struct mla_truth *truth, const struct mla_model *
                          const uint16_t *y, double log_tests, struct mla_energy *energy)
 {
     struct mla_oracle_errors errors = {0};
-    struct work work = {0};
+    struct mla_oracle_energy_weights weights = {0};
+    struct work work = {.truth = truth, .model = model, .errors = &errors, .weights = &weights};
     int32_t state = state_of(truth);
 
     if (state != MLA_BOUND_OK) {
@@ -491,16 +454,22 @@ int32_t mla_bound_energy(const struct mla_truth *truth, const struct mla_model *
         return MLA_BOUND_MODEL;
     }
     state = MLA_ERR_NOMEM;
-    if (allocate(&work, truth->keys_n, truth->columns_n) &&
-        mla_oracle_errors_make(truth, model, &errors) == MLA_OK) {
-        state = errors.state;
+    if (mla_oracle_errors_make(truth, model, &errors) != MLA_OK) {
+        goto done;
     }
-    if (state == MLA_BOUND_OK) {
-        test_row(&work, truth, model, &errors, y, log_tests, energy);
+    state = errors.state;
+    if (state != MLA_BOUND_OK) {
+        goto done;
     }
-    mla_oracle_errors_free(&errors);
-    free(work.coins.value);
-    free(work.copies);
+    state = MLA_ERR_NOMEM;
+    if (mla_oracle_energy_weights_make(truth, model, &errors, &weights) == MLA_OK &&
+        allocate(&work)) {
+        test_row(&work, y, log_tests, energy);
+        state = MLA_BOUND_OK;
+    }
+done:
     free(work.numbers);
+    mla_oracle_energy_weights_free(&weights);
+    mla_oracle_errors_free(&errors);
     return state;
 }
