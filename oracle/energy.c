@@ -214,18 +214,19 @@ static double magnitude(uint16_t v)
 static void sum_direct(const struct work *work)
 {
     const int64_t columns_n = work->truth->columns_n;
-    const struct columns *sums = &work->columns;
+    double *restrict reach = work->columns.reach;
+    double *restrict first = work->columns.first;
 
     for (int64_t g = 0; g < work->weights->n; g++) {
-        const uint16_t *row = work->weights->value[g];
+        const uint16_t *restrict row = work->weights->value[g];
         const double most = work->weights->most[g];
-        const double first = work->first.square[g];
+        const double square = work->first.square[g];
 
         for (int64_t l = 0; l < columns_n; l++) {
             const double v = magnitude(row[l]);
 
-            sums->reach[l] += most * v;
-            sums->first[l] += first * (v * v);
+            reach[l] += most * v;
+            first[l] += square * (v * v);
         }
     }
 }
@@ -233,58 +234,62 @@ static void sum_direct(const struct work *work)
 static void sum_centred(const struct work *work)
 {
     const int64_t columns_n = work->truth->columns_n;
-    const struct columns *sums = &work->columns;
+    double *restrict reach = work->columns.reach;
+    double *restrict first = work->columns.first;
+    double *restrict second = work->columns.second;
+    double *restrict area = work->columns.area;
 
     for (int64_t g = 0; g < work->weights->n; g++) {
-        const uint16_t *row = work->weights->value[g];
+        const uint16_t *restrict row = work->weights->value[g];
         const double most = work->weights->most[g];
-        const double first = work->first.square[g];
-        const double second = work->second.square[g];
-        const double area = work->area.square[g];
+        const double first_square = work->first.square[g];
+        const double second_square = work->second.square[g];
+        const double area_square = work->area.square[g];
 
         for (int64_t l = 0; l < columns_n; l++) {
             const double v = magnitude(row[l]);
 
-            sums->reach[l] += most * v;
-            sums->first[l] += first * (v * v);
-            sums->second[l] += second * (v * v);
-            sums->area[l] += area * (v * v);
+            reach[l] += most * v;
+            first[l] += first_square * (v * v);
+            second[l] += second_square * (v * v);
+            area[l] += area_square * (v * v);
         }
     }
 }
 
 /*
- * A, then k, of every column. W_g v^2/A is formed with three roundings; A is the double it is, and
- * as A >= W_g^2 v^2 no quotient exceeds 1/W_g < 2^601.
+ * A, then k, of every column. W_g v^2/A is formed with three roundings; A is the double it is. As
+ * the greatest weight is at least 1/n or so and none was held below 2^-350 of it, all is finite.
  */
 static void sum_centre(const struct work *work)
 {
     const int64_t columns_n = work->truth->columns_n;
-    const struct columns *sums = &work->columns;
     const struct mla_oracle_energy_weights *w = work->weights;
+    double *restrict area = work->columns.area;
+    double *restrict inverse = work->columns.inverse;
+    double *restrict centre = work->columns.centre;
 
     for (int64_t l = 0; l < columns_n; l++) {
-        sums->area[l] =
-            up(work->area.scale * work->area.scale * mla_oracle_up(sums->area[l], w->n + 4));
-        sums->inverse[l] = sums->area[l] > 0.0 ? 1.0 / sums->area[l] : 0.0;
+        area[l] = up(work->area.scale * work->area.scale * mla_oracle_up(area[l], w->n + 4));
+        inverse[l] = area[l] > 0.0 ? 1.0 / area[l] : 0.0;
     }
     for (int64_t g = 0; g < w->n; g++) {
-        const uint16_t *row = w->value[g];
+        const uint16_t *restrict row = w->value[g];
         const double spread = w->spread[g];
         const double low = w->weight_low[g] * (1.0 - 0x1p-50);
         const double high = w->weight[g] * (1.0 + 0x1p-50);
 
         for (int64_t l = 0; l < columns_n; l++) {
             const double v = magnitude(row[l]);
-            const double part = v * v * sums->inverse[l];
+            const double part = v * v * inverse[l];
             const double below = 1.0 - low * part;
             const double above = high * part - 1.0;
 
-            sums->centre[l] += spread * (below > above ? below : above);
+            centre[l] += spread * (below > above ? below : above);
         }
     }
     for (int64_t l = 0; l < columns_n; l++) {
-        sums->centre[l] = mla_oracle_up(sums->centre[l], w->n + 4);
+        centre[l] = mla_oracle_up(centre[l], w->n + 4);
     }
 }
 
@@ -294,18 +299,19 @@ static void set_middles(const struct work *work)
     const struct mla_oracle_energy_weights *w = work->weights;
     const struct columns *sums = &work->columns;
     const int64_t columns_n = work->truth->columns_n;
+    double *restrict middle = sums->middle;
 
     if (!w->is_known) {
-        memcpy(sums->middle, work->truth->out, (size_t)columns_n * sizeof(double));
+        memcpy(middle, work->truth->out, (size_t)columns_n * sizeof(double));
         memcpy(sums->radius, work->truth->out_radius, (size_t)columns_n * sizeof(double));
         return;
     }
     for (int64_t g = 0; g < w->n; g++) {
-        const uint16_t *row = w->value[g];
+        const uint16_t *restrict row = w->value[g];
         const double centre = w->centre[g];
 
         for (int64_t l = 0; l < columns_n; l++) {
-            sums->middle[l] += centre * mla_oracle_bf16_value(row[l]);
+            middle[l] += centre * mla_oracle_bf16_value(row[l]);
         }
     }
     for (int64_t l = 0; l < columns_n; l++) {

@@ -40,6 +40,16 @@ static int compare_copies(const void *a, const void *b)
     return (x->key > y->key) - (x->key < y->key);
 }
 
+static bool is_sorted(const struct copy *copies, int64_t n)
+{
+    for (int64_t i = 1; i < n; i++) {
+        if (compare_copies(&copies[i - 1], &copies[i]) > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* One key's part, from errors.h. */
 static void add_plain(struct mla_oracle_energy_weights *w, int64_t g, const struct mla_truth *t,
                       const struct mla_oracle_errors *e, int64_t j)
@@ -137,7 +147,9 @@ int32_t mla_oracle_energy_weights_make(const struct mla_truth *truth, const stru
     for (int64_t j = 0; j < n; j++) {
         copies[j] = (struct copy){truth->value[j], j};
     }
-    qsort(copies, (size_t)n, sizeof copies[0], compare_copies);
+    if (!is_sorted(copies, n)) { /* the ring's keys stand in order */
+        qsort(copies, (size_t)n, sizeof copies[0], compare_copies);
+    }
     for (int64_t i = 0; i < n; i++) {
         if (i == 0 || copies[i].value != copies[i - 1].value) {
             weights->value[weights->n++] = copies[i].value;
