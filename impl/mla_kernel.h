@@ -42,12 +42,31 @@ enum mla_arg_form {
     MLA_ARG_MIXED = 2       /* the unscaled m scaled anew at each use */
 };
 
-/* The shift the probability p is formed in before it is rounded by p_u. */
-enum mla_p_frame {
-    MLA_P_FRAME_UNKNOWN = 0,
-    MLA_P_FRAME_ROW = 1,   /* the row's maximum (two-pass) */
-    MLA_P_FRAME_BLOCKS = 2 /* the running maximum over blocks of p_block_keys in listed order */
-};
+/*
+ * The frame of p: the shift it is formed in before p_u rounds it. With p_u 2^-8 (to nearest bf16,
+ * ties to even) or 2^-7 (toward zero to bf16) the rounded value of most p is then one known number,
+ * and the kernel is held to it: far fewer results are accepted than by the size of p_u alone. With
+ * any other p_u the frame means nothing. Whoever is not sure says UNKNOWN.
+ *
+ * ROW promises: every p of a row is formed with the largest of all the row's scores (two passes).
+ *
+ * BLOCKS promises an online softmax over blocks of keys:
+ *   - the keys a row sees are taken in order. Sparse: as listed (dense: by index), those beyond
+ *     q_pos_offset left out. Ring: shard by shard in the order of the ring's schedule (below), in
+ *     each by local row;
+ *   - blocks are cut from that order: p_block_keys keys each, the last one shorter; or, for 0 (ring
+ *     only), the K chunks: rows 0 .. k_chunk_size-1 of each shard, the next k_chunk_size, and so on,
+ *     as far as the row sees them. (It sees a prefix of every shard, so all its chunks of a shard
+ *     but the last are full.) Shards and chunks it sees nothing of are no blocks;
+ *   - p is formed with the largest score of its own block and all blocks before it;
+ *   - afterwards it is only carried on by rescale factors, at most one for each later block. Two
+ *     states with maxima of their own that are merged are not BLOCKS.
+ *
+ * The schedule of rank d: its own shard; then for h = 1, 2, .. the shard h ranks on (d+h), while h
+ * <= b, and the one h ranks back (d-h), while h <= f. Ring (mod ring_size): b = (ring_size-1) div
+ * 2, f the rest; linear: b = ring_size-1-d, f = d.
+ */
+enum mla_p_frame { MLA_P_FRAME_UNKNOWN = 0, MLA_P_FRAME_ROW = 1, MLA_P_FRAME_BLOCKS = 2 };
 
 /* Final rounding of the output to bf16. */
 enum mla_out_round {

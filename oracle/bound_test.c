@@ -635,8 +635,26 @@ static void distance_and_ratio(void **state)
     assert_true(isinf(mla_bound_error(&bound, &model, 0xff81).ratio));
     assert_true(isinf(mla_bound_error(&bound, &model, 0x7f80).distance));
     assert_true(isinf(mla_bound_error(&bound, &model, 0xff80).ratio));
-    open.hi = INFINITY;
     model.out_round = MLA_OUT_NEAREST;
+    /* An interval beside o: [2, 3] of middle 2.5, half 1/2. Distance is from o, ratio not. */
+    const struct mla_bound beside = {
+        .lo = 2.0f, .hi = 3.0f, .o = 1.0, .low = 2.0, .high = 3.0, .radius = 2.0};
+
+    assert_true(mla_bound_error(&beside, &model, bf16(2.5)).ratio == 0.0);
+    assert_true(mla_bound_error(&beside, &model, bf16(2.5)).distance == 1.5 - 0x1p-7);
+    assert_true(mla_bound_error(&beside, &model, bf16(3.0)).ratio == 1.0 - 0x1p-6);
+    assert_true(mla_bound_error(&beside, &model, bf16(2.0)).ratio == 1.0 - 0x1p-6);
+    assert_true(mla_bound_error(&beside, &model, bf16(1.0)).ratio == 3.0 - 0x1p-7);
+    assert_true(mla_bound_error(&beside, &model, bf16(1.0)).distance == 0.0);
+    assert_true(mla_bound_error(&beside, &model, bf16(-2.5)).ratio > 9.0);
+    const struct mla_bound mirrored = {
+        .lo = -3.0f, .hi = -2.0f, .o = -1.0, .low = -3.0, .high = -2.0, .radius = 2.0};
+
+    for (int i = -4; i <= 4; i++) {
+        assert_true(mla_bound_error(&beside, &model, bf16(i)).ratio ==
+                    mla_bound_error(&mirrored, &model, bf16(-i)).ratio);
+    }
+    open.hi = INFINITY;
     assert_true(mla_bound_error(&open, &model, 0x7f80).distance == 0x1.ffp127);
     assert_true(isinf(mla_bound_error(&open, &model, 0xff80).distance));
 }

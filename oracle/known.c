@@ -14,7 +14,7 @@
  * 1. WHERE THE MAXIMA ARE.  With |sigma s^_k - x_k| <= eps_k and gap_k = M - x_k,
  *        M - L_b <= sigma m^_b <= M + A_b,
  *        A_b = max (eps_k - gap_k),  L_b = min (eps_k + gap_k)   over the keys of blocks 0 .. b.
- *    M_b = |M| + max(|A_b|, L_b) >= |sigma m^_b|. N_b = max (eps_k - gap_k) over the keys of later
+ *    M_b = max(|M + A_b|, |M - L_b|) >= |sigma m^_b|. N_b = max (eps_k - gap_k) over the keys of later
  *    blocks (none: -inf): m^ exceeds m^_b only by one of those.
  *    Scaled form: scores are scaled, and rounded, before maxima are taken; z_k = sigma s^_k (1+d),
  *    |d| <= g, takes the place of sigma s^_k, so eps'_k = eps_k + g X_k that of eps_k. (A kernel that
@@ -22,13 +22,13 @@
  *    arguments may be positive by slack = g (X_j + M_b).)
  *
  * 2. p BEFORE ITS ROUNDING.  Of the argument sigma(m^_b - s^_j), sign turned, is known
- *        max(0, gap_j - eps_j - L_b) <= . <= gap_j + eps_j + A_b =: range_j,
- *    the 0 because m^_b has seen key j. It is computed with an error of at most
+ *        max(-slack, gap_j - eps_j - L_b) <= . <= gap_j + eps_j + A_b =: range_j,
+ *    -slack (else 0) because m^_b has seen key j. It is computed with an error of at most
  *        difference  g range_j                 (relative, section 2 of errors.c with T = 0)
  *        scaled      g (range_j + slack)       (the products' own errors are in eps')
  *        mixed       g (X_j + M_b)             (here the shift's own rounding does not cancel)
  *    and arg_abs. Hence p~_j lies between
- *        exp(-(range_j + arg_j + e'))  and  exp(-(max(0, gap_j - eps_j - L_b) - slack - arg_j - e')).
+ *        exp(-(range_j + arg_j + e'))  and  exp(-(max(-slack, gap_j - eps_j - L_b) - arg_j - e')).
  *    Nothing is assumed of exp(0): an argument that is exactly 0 may give 1 -+ exp_error.
  *
  * 3. ITS ROUNDING.  Rounding to bf16, to nearest or toward zero, is monotone: P_j lies between the
@@ -41,13 +41,13 @@
  *    both neighbours open.
  *
  * 4. TO THE ROW'S FRAME.  sigma(m^ - m^_b) lies between
- *        max(0, -L - A_b)  (L of all keys)   and   max(0, N_b + L_b) =: carry.
+ *        max(-s_b, -L - A_b)  (L of all keys)   and   max(0, N_b + L_b) =: carry,
+ *    s_b = g (M_b + M_a) in the scaled form where carry > 0, else 0 (slack again).
  *    Where carry = 0 no later key can be the maximum: m^_b is m^, and kept. A weight of block b meets
  *    at most T_b rescales: no more than there are later blocks, and no more than T (ROW: T). They
  *    have, telescoping as in errors.c, arguments off by at most
  *        difference  (g + rs (1+g)) carry
- *        scaled      (g + rs (1+g)) (carry + s_b), s_b = g (M_b + M_a), or 0 if carry = 0; the
- *                    lower end of the carry is less by s_b
+ *        scaled      (g + rs (1+g)) (carry + s_b)
  *        mixed       2 T_b g (1+rs) M_x + rs carry
  *    and arg_abs, none of it if T_b = 0; and factors e^(+-T_b (e' + alpha')). R_j lies between the
  *    two exponentials, and is 1 exactly if there is nothing to carry and no error to make.
@@ -190,7 +190,6 @@ static struct interval carry_of(struct row *r, const struct frame *frame, double
     const double rs = r->model->rescale_scale_u;
     const double tau = 0x1p-49 * (frame->below + 2.0 * r->any_eps);
     const double far = fmax(0.0, later + frame->below + tau);
-    const double near = fmax(0.0, -r->all_below - frame->above - tau);
     double slack = 0.0;
     double error = 0.0;
 
@@ -203,12 +202,13 @@ static struct interval carry_of(struct row *r, const struct frame *frame, double
                     : (r->g + rs * (1.0 + r->g)) * (far + slack);
         error = up(error + e->arg_abs + rescales * (e->exp_log + e->alpha_log));
     }
-    if (far + error + slack == 0.0) {
+    const double near = fmax(-slack, -r->all_below - frame->above - tau);
+
+    if (far + error == 0.0) {
         return (struct interval){1.0, 1.0};
     }
-    r->worst = fmax(r->worst, error + slack);
-    return (struct interval){exp_below(up(far + error + slack)),
-                             exp_above(near - up(error + slack))};
+    r->worst = fmax(r->worst, error - near);
+    return (struct interval){exp_below(up(far + error)), exp_above(near - error)};
 }
 
 /* p~ of key j (section 2). */
@@ -219,7 +219,6 @@ static struct interval p_before(struct row *r, const struct frame *frame, int64_
     const double gap = t->gap[j];
     const double tau = 0x1p-49 * (gap + r->any_eps);
     const double range = up(fmax(0.0, gap + eps + frame->above) + tau);
-    const double near = fmax(0.0, gap - eps - frame->below - tau);
     const double x = up(t->score[j] + r->errors->eps[j]);
     double slack = 0.0;
     double arg = r->g * range;
@@ -230,10 +229,11 @@ static struct interval p_before(struct row *r, const struct frame *frame, int64_
     } else if (r->model->arg_form == MLA_ARG_MIXED) {
         arg = r->g * (x + frame->size);
     }
+    const double near = fmax(-slack, gap - eps - frame->below - tau);
     const double error = up(arg + r->errors->arg_abs + r->errors->exp_log);
 
-    r->worst = fmax(r->worst, near > 0.0 ? error + slack - near : error + slack);
-    return (struct interval){exp_below(up(range + error)), exp_above(near - up(slack + error))};
+    r->worst = fmax(r->worst, error - near);
+    return (struct interval){exp_below(up(range + error)), exp_above(near - error)};
 }
 
 static double round_p(const struct row *r, double p)
@@ -351,6 +351,12 @@ static void look_ahead(struct row *r, double *later)
     }
 }
 
+/* The greater magnitude, upper although both are sums of two numbers. */
+static double greatest(double low, double high, double parts)
+{
+    return up(fmax(fabs(low), fabs(high)) + 0x1p-51 * parts);
+}
+
 /* All blocks in turn; returns the sum of U's lower ends. */
 static double weigh_blocks(struct row *r, const double *later, struct mla_oracle_known *known)
 {
@@ -368,7 +374,8 @@ static double weigh_blocks(struct row *r, const double *later, struct mla_oracle
             frame.above = fmax(frame.above, eps - t->gap[j]);
             frame.below = fmin(frame.below, eps + t->gap[j]);
         }
-        frame.size = up(fabs(t->max) + fmax(fabs(frame.above), frame.below));
+        frame.size = greatest(t->max - frame.below, t->max + frame.above,
+                              fabs(t->max) + fabs(frame.above) + frame.below);
         frame.carry = carry_of(r, &frame, later[end], rescales_of(r, block_of(r, first)));
         for (int64_t i = first; i < end; i++) {
             const int64_t j = key_at(t, i);

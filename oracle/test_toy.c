@@ -22,6 +22,7 @@
 struct state {
     double
         m; /* running maximum, of raw scores or of scaled ones if the model keeps a scaled shift */
+    double raw; /* where the shift is the maximum scaled: that maximum */
     double l;
     double o[COLUMNS];
     double tilt; /* sum of weights times (v - target) in the pushed column: which way a rescale
@@ -176,7 +177,8 @@ static double score(const struct mla_oracle_toy *toy, const struct mla_oracle_te
     }
     s = extra(toy, s, m->score_u, dir);
     if (m->arg_form == MLA_ARG_SCALED) {
-        s = rounded(toy, s * (double)row->args.scale, dir); /* scores are scaled from here on */
+        s *= (double)row->args.scale; /* scores are scaled from here on */
+        s = toy->fuses ? s : rounded(toy, s, dir);
     }
     return s;
 }
@@ -295,10 +297,16 @@ static void absorb_block(const struct mla_oracle_toy *toy, const struct mla_orac
 {
     const struct mla_model *model = toy->model;
     const double against = toy->direction * (toy->target < 0.0 ? 1.0 : -1.0);
-    double m = st->m;
+    double m = toy->fuses ? st->raw : st->m;
 
     for (int64_t j = first; j < end; j++) {
         m = fmax(m, scores[j]);
+    }
+    if (toy->fuses) {
+        const bool is_kept = m == st->raw;
+
+        st->raw = m;
+        m = is_kept ? st->m : rounded(toy, m, -toy->direction);
     }
     rescale(toy, scale, st, m);
     for (int64_t j = first; j < end; j++) {
@@ -369,8 +377,8 @@ void mla_oracle_toy_run(const struct mla_oracle_toy *toy, const struct mla_oracl
     const double scale = scale_of(toy, row);
     double *scores = calloc((size_t)n, sizeof *scores);
     double *dirs = calloc((size_t)n, sizeof *dirs);
-    struct state st = {.m = -INFINITY};
-    struct state other = {.m = -INFINITY};
+    struct state st = {.m = -INFINITY, .raw = -INFINITY};
+    struct state other = {.m = -INFINITY, .raw = -INFINITY};
 
     if (scores == NULL || dirs == NULL) {
         abort();

@@ -40,13 +40,15 @@ struct mla_oracle_toy {
     const int64_t *block_ends; /* or, if not NULL, where each step ends, without merges */
     bool merges;               /* two halves, each with a state of its own, merged at the end */
     bool log2_domain;          /* the scale is folded with log2 e into one rounded constant */
-    int32_t choice;            /* enum mla_oracle_toy_choice */
-    int32_t fault;             /* enum mla_oracle_toy_fault */
-    int64_t column;            /* greedy: the element that is pushed, */
-    double direction;          /* up (+1) or down (-1), */
-    double target;             /* from its true value */
-    const double *blind;       /* blind: +1 or -1 for each key, where its weight is pushed; */
-    const double *push;        /* and for each column, where its sums are */
+    bool fuses;     /* MLA_ARG_SCALED, no merges: only the shift is rounded when scaled, the scores'
+                   products are part of a fused difference */
+    int32_t choice; /* enum mla_oracle_toy_choice */
+    int32_t fault;  /* enum mla_oracle_toy_fault */
+    int64_t column; /* greedy: the element that is pushed, */
+    double direction;    /* up (+1) or down (-1), */
+    double target;       /* from its true value */
+    const double *blind; /* blind: +1 or -1 for each key, where its weight is pushed; */
+    const double *push;  /* and for each column, where its sums are */
     struct mla_oracle_test_random *random;
 };
 

@@ -292,14 +292,60 @@ static void sparse_dense(void **state)
     expect_sparse(&args, 0, want, 1);
 }
 
+/* Shards in the order the schedule brings them, by the document's examples and by hand. */
+static void visiting_orders(void **state)
+{
+    static const struct {
+        int64_t ring_size;
+        int64_t rank;
+        int32_t topology;
+        int64_t want[8];
+    } lines[] = {
+        {1, 0, MLA_TOPOLOGY_RING, {0}},
+        {1, 0, MLA_TOPOLOGY_LINEAR, {0}},
+        {2, 0, MLA_TOPOLOGY_RING, {0, 1}},
+        {2, 1, MLA_TOPOLOGY_LINEAR, {1, 0}},
+        {3, 1, MLA_TOPOLOGY_RING, {1, 2, 0}},
+        {4, 0, MLA_TOPOLOGY_RING, {0, 1, 3, 2}},
+        {4, 1, MLA_TOPOLOGY_RING, {1, 2, 0, 3}},
+        {4, 2, MLA_TOPOLOGY_RING, {2, 3, 1, 0}},
+        {4, 3, MLA_TOPOLOGY_RING, {3, 0, 2, 1}},
+        {8, 0, MLA_TOPOLOGY_RING, {0, 1, 7, 2, 6, 3, 5, 4}},
+        {8, 5, MLA_TOPOLOGY_RING, {5, 6, 4, 7, 3, 0, 2, 1}},
+        {4, 0, MLA_TOPOLOGY_LINEAR, {0, 1, 2, 3}},
+        {4, 1, MLA_TOPOLOGY_LINEAR, {1, 2, 0, 3}},
+        {4, 2, MLA_TOPOLOGY_LINEAR, {2, 3, 1, 0}},
+        {4, 3, MLA_TOPOLOGY_LINEAR, {3, 2, 1, 0}},
+        {6, 1, MLA_TOPOLOGY_LINEAR, {1, 2, 0, 3, 4, 5}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        const struct mla_ring_args args = {.ring_size = lines[i].ring_size,
+                                           .topology = lines[i].topology};
+        int64_t order[MLA_RING_SIZE_MAX];
+
+        mla_oracle_visiting_order(&args, lines[i].rank, order);
+        for (int64_t k = 0; k < lines[i].ring_size; k++) {
+            assert_int_equal(order[k], lines[i].want[k]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prior_queries),      cmocka_unit_test(block_cyclic_keys),
-        cmocka_unit_test(balanced_rows),      cmocka_unit_test(contiguous_and_last_chunk),
-        cmocka_unit_test(contiguous_visible), cmocka_unit_test(prior_visible),
-        cmocka_unit_test(balanced_visible),   cmocka_unit_test(sparse_lists),
-        cmocka_unit_test(sparse_tiled),       cmocka_unit_test(sparse_dense),
+        cmocka_unit_test(visiting_orders),
+        cmocka_unit_test(prior_queries),
+        cmocka_unit_test(block_cyclic_keys),
+        cmocka_unit_test(balanced_rows),
+        cmocka_unit_test(contiguous_and_last_chunk),
+        cmocka_unit_test(contiguous_visible),
+        cmocka_unit_test(prior_visible),
+        cmocka_unit_test(balanced_visible),
+        cmocka_unit_test(sparse_lists),
+        cmocka_unit_test(sparse_tiled),
+        cmocka_unit_test(sparse_dense),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
