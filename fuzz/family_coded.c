@@ -60,4 +60,5 @@ const struct mla_family mla_family_coded = {
     "coded", "values name their key and column, every row selects one key",
     regions, sizeof regions / sizeof regions[0],
     0,       0,
-    query,   key, false};
+    query,   key,
+    false};

@@ -52,4 +52,5 @@ const struct mla_family mla_family_exact = {
     "exact", "exact answers: mean of integers or powers of two, or the copy of one row",
     regions, sizeof regions / sizeof regions[0],
     0,       8,
-    query,   key, false};
+    query,   key,
+    false};

@@ -31,4 +31,5 @@ static const enum mla_region regions[] = {MLA_REGION_NORMAL};
 const struct mla_family mla_family_full = {"full",  "queries of every size, 2^amount * N(0,1)",
                                            regions, sizeof regions / sizeof regions[0],
                                            -6,      4,
-                                           query,   key, false};
+                                           query,   key,
+                                           false};

@@ -94,4 +94,5 @@ const struct mla_family mla_family_profile = {
     "profile", "scores exactly as asked by the region, value signs fair coins",
     regions,   sizeof regions / sizeof regions[0],
     0,         8,
-    query,     key, true};
+    query,     key,
+    true};

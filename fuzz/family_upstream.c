@@ -48,4 +48,5 @@ const struct mla_family mla_family_upstream = {
     "upstream", "the public tests' recipes: N(0,1), N(0,1) with rare outliers, ramps",
     regions,    sizeof regions / sizeof regions[0],
     0,          0,
-    query,      key, false};
+    query,      key,
+    false};

@@ -29,18 +29,18 @@ enum mla_verdict_kind {
 
 struct mla_verdict {
     enum mla_verdict_kind kind;
-    const char *relation;     /* name of the relation that failed, else "" */
-    char reason[256];         /* one line; "" for a plain pass */
-    char element[96];         /* the first offending or the worst element, out[..] */
-    double got, lo, hi;       /* its value and accepted interval */
-    double max_ratio;         /* worst err/B over all judged elements, 0 if all exact */
-    int64_t elements_n;       /* elements judged */
-    int64_t rows_n;           /* rows judged */
-    int64_t unspecified_n;    /* rows drawn but not judged, by the three reasons below */
-    int64_t nonfinite_n;      /* NaN or Inf takes part */
-    int64_t range_n;          /* a sum may leave the range of float32 */
-    int64_t no_bound_n;       /* the declared error is too large for an interval, or not promised */
-    double max_energy;        /* worst energy/threshold of the row-energy tests, -1: none made */
+    const char *relation;  /* name of the relation that failed, else "" */
+    char reason[256];      /* one line; "" for a plain pass */
+    char element[96];      /* the first offending or the worst element, out[..] */
+    double got, lo, hi;    /* its value and accepted interval */
+    double max_ratio;      /* worst err/B over all judged elements, 0 if all exact */
+    int64_t elements_n;    /* elements judged */
+    int64_t rows_n;        /* rows judged */
+    int64_t unspecified_n; /* rows drawn but not judged, by the three reasons below */
+    int64_t nonfinite_n;   /* NaN or Inf takes part */
+    int64_t range_n;       /* a sum may leave the range of float32 */
+    int64_t no_bound_n;    /* the declared error is too large for an interval, or not promised */
+    double max_energy;     /* worst energy/threshold of the row-energy tests, -1: none made */
     struct mla_metrics metrics;
     double kernel_seconds, oracle_seconds;
 };

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "fuzz/criteria.h"
 #include "fuzz/judge_internal.h"
 #include "fuzz/kernels.h"
 #include "fuzz/number.h"
@@ -312,6 +313,47 @@ static void test_relations(void **state)
     expect_relation(MLA_OP_SPARSE, ON_HIDDEN, "hidden");
 }
 
+static bool would_pass(const struct mla_verdict *verdict, const char *rule)
+{
+    size_t n;
+    const struct mla_criterion *criteria = mla_criteria(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(criteria[i].name, rule) == 0)
+            return (verdict->metrics.would_pass >> i & 1) != 0;
+    fail_msg("no rule '%s'", rule);
+    return false;
+}
+
+/* Statistics come with every verdict on values, failed ones too, and say what was done to them. */
+static void test_metrics(void **state)
+{
+    (void)state;
+    for (int op = 0; op < MLA_OP_N; op++) {
+        struct mla_verdict fine = judge_with((enum mla_op)op, SPOIL_NOTHING, 0);
+        assert_int_equal(fine.metrics.elements_n, fine.elements_n);
+        assert_true(fine.metrics.max_err_over_bound == fine.max_ratio);
+        assert_true(fine.metrics.max_ulp < 1 && (op == MLA_OP_SPARSE || fine.metrics.max_ulp > 0));
+        assert_true(would_pass(&fine, "ring_full") && would_pass(&fine, "flashmla"));
+        /* Two places off everywhere: half of the published rules see nothing. */
+        struct mla_verdict off = judge_with((enum mla_op)op, SPOIL_LAST_PLACE, 0);
+        assert_int_equal(off.kind, MLA_VERDICT_FAIL_CERTAIN);
+        assert_int_equal(off.metrics.elements_n, fine.metrics.elements_n);
+        assert_true(off.metrics.p50_ulp > 1 && off.metrics.p99_ulp < 5);
+        assert_true(off.metrics.correctly_rounded_percent < 1);
+        assert_true(off.metrics.bias_outward_se > 30); /* of at most sqrt(1024) or more */
+        assert_true(would_pass(&off, "ring_chunked") && would_pass(&off, "calc_diff_1e3"));
+        assert_true(would_pass(&off, "allclose_2e2") && would_pass(&off, "global_max_5e2"));
+        assert_false(would_pass(&off, "calc_diff_1e5"));
+        struct mla_verdict nan = judge_with((enum mla_op)op, SPOIL_NAN, 0);
+        assert_int_equal(nan.metrics.would_pass, 0);
+        assert_true(isinf(nan.metrics.max_ulp) && isnan(nan.metrics.bias_se));
+        assert_true(nan.metrics.p50_ulp < 1);
+        /* What fails before values are looked at has none. */
+        struct mla_verdict status = judge_with((enum mla_op)op, SPOIL_STATUS, 0);
+        assert_int_equal(status.metrics.elements_n, 0);
+    }
+}
+
 /* Two ranks, tokens 32 .. 127: rank 1 has 64, rank 0 has 32 and then 32 pad rows. */
 static struct mla_case padded_case(void)
 {
@@ -336,6 +378,8 @@ static void test_pad_rows_hold_positive_zero(void **state)
     if (verdict.kind != MLA_VERDICT_PASS)
         fail_msg("%s: %s", mla_verdict_name(verdict.kind), verdict.reason);
     assert_int_equal(verdict.rows_n, 128);
+    assert_int_equal(verdict.metrics.elements_n, verdict.elements_n / 4 * 3); /* pad rows: none */
+    assert_true(verdict.metrics.correctly_rounded_percent > 90);
     verdict = judge_case(&test, SPOIL_NEGATIVE_ZERO, 0, 0);
     assert_int_equal(verdict.kind, MLA_VERDICT_FAIL_CERTAIN);
     assert_non_null(strstr(verdict.reason, "+0"));
@@ -628,6 +672,7 @@ int main(void)
         cmocka_unit_test(test_status),
         cmocka_unit_test(test_stats),
         cmocka_unit_test(test_relations),
+        cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_pad_rows_hold_positive_zero),
         cmocka_unit_test(test_both_column_orders),
         cmocka_unit_test(test_nothing_judged_is_no_pass),

@@ -328,6 +328,102 @@ static void test_run_view(void **state)
         "{\"field\":\"isa\",\"value\":\"avx2\"}]");
 }
 
+/* A verdict on case n with these figures, the first so many. */
+static void put_figures(unsigned n, const char *kernel, const char *verdict, const char *relation,
+                        const struct mla_store_metric *metrics, size_t metrics_n)
+{
+    struct mla_store_case c = test_case(n);
+    c.family = n < 10 ? "profile" : "exact";
+    struct mla_store_verdict v = test_verdict(&c, verdict);
+    v.kernel = kernel;
+    v.relation = relation;
+    v.metrics = metrics;
+    v.metrics_n = metrics_n;
+    OK(mla_store_verdict(store, &v));
+}
+
+#define ACCURACY_HEAD                                                                              \
+    "op|kernel|family|cases|worst_err_over_bound|worst_p50_ulp|worst_p99_ulp|max_ulp|"             \
+    "min_rounded_percent|mean_rounded_percent|worst_rms_relative|worst_bias_se|"                   \
+    "worst_bias_outward_se|worst_chi_square\n"
+
+static void put_accuracy(unsigned n, double figure, double rounded, double bias)
+{
+    const struct mla_store_metric metrics[] = {{"max_err_over_bound", figure},
+                                               {"p50_ulp", figure / 8},
+                                               {"p99_ulp", figure / 2},
+                                               {"max_ulp", figure * 2},
+                                               {"correctly_rounded_percent", rounded},
+                                               {"rms_relative", figure / 4},
+                                               {"bias_se", bias},
+                                               {"bias_outward_se", -bias / 2},
+                                               {"chi_square_ratio", figure * 4},
+                                               {"rows_judged", 1e9}};
+    put_figures(n, "k", "pass", "", metrics, 10);
+}
+
+static void test_accuracy(void **state)
+{
+    (void)state;
+    expect_view(MLA_VIEW_ACCURACY, NULL, "");
+    expect_json(MLA_VIEW_ACCURACY, NULL, "[]");
+    begin("run one", "aaa", false, "");
+    put_accuracy(1, 0.25, 100, 1);
+    put_accuracy(2, 0.5, 50, -3);
+    put_accuracy(3, 0.125, 99, 2);
+    put_accuracy(11, (double)INFINITY, 25, (double)NAN);
+    put_accuracy(12, 0.5, 75, 8);
+    put(4, "k", "unjudged", "", -1); /* no figures: not a case of these */
+    put(5, "j", "crash", "", -1);
+    const char *expected = ACCURACY_HEAD "ring|k|exact|2|inf|inf|inf|inf|25|50|inf|nan|nan|inf\n"
+                                         "ring|k|profile|3|0.5|0.0625|0.25|1|50|83|0.125|3|1.5|2\n";
+    expect_view(MLA_VIEW_ACCURACY, NULL, expected);
+    begin("run two", "aaa", false, "");
+    const struct mla_store_metric one[] = {{"max_ulp", 0.5}};
+    put_figures(1, "j", "fail-certain", "heads", one, 1);
+    expect_view(MLA_VIEW_ACCURACY, NULL, ACCURACY_HEAD "ring|j|profile|1|~|~|~|0.5|~|~|~|~|~|~\n");
+    expect_view(MLA_VIEW_ACCURACY, "1", expected);
+    expect_json(MLA_VIEW_ACCURACY, "2",
+                "[{\"op\":\"ring\",\"kernel\":\"j\",\"family\":\"profile\",\"cases\":1,"
+                "\"worst_err_over_bound\":null,\"worst_p50_ulp\":null,\"worst_p99_ulp\":null,"
+                "\"max_ulp\":0.5,\"min_rounded_percent\":null,\"mean_rounded_percent\":null,"
+                "\"worst_rms_relative\":null,\"worst_bias_se\":null,"
+                "\"worst_bias_outward_se\":null,\"worst_chi_square\":null}]");
+}
+
+/* Two rules over two families: every pairing of what the verdict and what a rule said. */
+static void test_criteria(void **state)
+{
+    (void)state;
+    const struct mla_store_metric blind[] = {{"would_pass_a", 1}, {"would_pass_b", 0}};
+    const struct mla_store_metric sharp[] = {{"would_pass_a", 0}, {"would_pass_b", 0}};
+    const char *head = "op|kernel|criterion|cases|passed|failed|missed|alarms\n";
+    char expected[512];
+    expect_view(MLA_VIEW_CRITERIA, NULL, "");
+    begin("run one", "aaa", false, "");
+    put_figures(1, "k", "pass", "", blind, 2);
+    put_figures(2, "k", "fail-certain", "", blind, 2);
+    put_figures(3, "k", "fail-improbable", "", blind, 2);
+    put_figures(11, "k", "fail-certain", "", sharp, 2);
+    put_figures(4, "k", "fail-certain", "repeat", blind, 2); /* not what a rule looks at */
+    put_figures(12, "k", "pass", "", sharp, 2);
+    put_figures(5, "j", "pass", "", blind, 1);
+    put(6, "k", "crash", "", -1);
+    (void)snprintf(expected, sizeof expected, "%sring|j|a|1|1|0|0|0\n%s%s", head,
+                   "ring|k|a|6|4|3|2|1\n", "ring|k|b|6|0|3|0|2\n");
+    expect_view(MLA_VIEW_CRITERIA, NULL, expected);
+    /* The shell's view keeps the families apart. */
+    assert_string_equal(test_text(path, "SELECT group_concat(family || ' ' || cases || ' ' ||"
+                                        " missed || ' ' || alarms, ',') FROM (SELECT * FROM"
+                                        " criteria WHERE kernel = 'k' AND criterion = 'a'"
+                                        " ORDER BY family)"),
+                        "exact 2 0 1,profile 4 2 0");
+    begin("run two", "aaa", false, "");
+    expect_view(MLA_VIEW_CRITERIA, NULL, "");
+    expect_json(MLA_VIEW_CRITERIA, NULL, "[]");
+    expect_view(MLA_VIEW_CRITERIA, "1", expected);
+}
+
 static void expect_bad_key(enum mla_store_view view, const char *key, int32_t status,
                            const char *said)
 {
@@ -349,9 +445,9 @@ static void test_bad_keys(void **state)
     put(0x11110001, "k", "pass", "", 0.5);
     put(0x11110002, "k", "pass", "", 0.5);
     const char *runs[] = {"2", "0", "-1", "1x", "", " 1", "99999999999999999999", "abcd"};
-    const enum mla_store_view run_views[] = {MLA_VIEW_RUNS, MLA_VIEW_SUMMARY, MLA_VIEW_WORST,
-                                             MLA_VIEW_RUN};
-    for (int view = 0; view < 4; view++) {
+    const enum mla_store_view run_views[] = {MLA_VIEW_RUNS, MLA_VIEW_SUMMARY,  MLA_VIEW_WORST,
+                                             MLA_VIEW_RUN,  MLA_VIEW_ACCURACY, MLA_VIEW_CRITERIA};
+    for (int view = 0; view < 6; view++) {
         for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
             expect_bad_key(run_views[view], runs[i], MLA_STORE_ERR_NOT_FOUND, runs[i]);
         }
@@ -405,6 +501,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_findings, setup, teardown),
         cmocka_unit_test_setup_teardown(test_case_view, setup, teardown),
         cmocka_unit_test_setup_teardown(test_run_view, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_accuracy, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_criteria, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bad_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(test_shell_views, setup, teardown),
     };

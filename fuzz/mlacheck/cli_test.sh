@@ -95,8 +95,15 @@ check 'a case' 0 'sparse v=1' bash -c \
     "id=\$(printf %s '$line' | sha256sum | head -c 12); '$mlacheck' show case \$id --db '$db'"
 check 'a model as JSON' 0 '"exp_error":' "$mlacheck" show kernel scalar --json
 check 'a run as JSON' 0 '"summary":[' "$mlacheck" show run --db "$db" --json
+check 'accuracy' 0 'worst_p99_ulp' "$mlacheck" show accuracy --db "$db"
+check 'published rules' 0 'ring_chunked' "$mlacheck" show accuracy 1 --db "$db"
+check 'accuracy as JSON' 0 '"criteria":[{"op":"sparse","kernel":"scalar","criterion":"allclose_1e2","cases":1,"passed":1' \
+    "$mlacheck" show accuracy 1 --db "$db" --json
+check 'accuracy of no run' 2 '4711' "$mlacheck" show accuracy 4711 --db "$db"
+check 'figures of a fault' 0 'would_pass_flashmla=0' bash -c \
+    "id=\$(printf %s '$line' | sha256sum | head -c 12); '$mlacheck' show case \$id --db '$db' | grep canary-nan"
 check 'a model' 0 'exp_error' "$mlacheck" show kernel scalar
-for what in kernels families relations faults names; do
+for what in kernels families relations faults criteria names; do
     check "list $what" 0 '' "$mlacheck" list "$what"
     check "list $what as JSON" 0 '[{"name":' "$mlacheck" list "$what" --json
 done

@@ -142,12 +142,9 @@ int mla_verb_list(int argc, char **argv)
     static const struct {
         const char *name;
         void (*print)(struct printer *);
-    } lists[] = {{"kernels", list_kernels},
-                 {"families", list_families},
-                 {"relations", list_relations},
-                 {"faults", list_faults},
-                 {"criteria", list_criteria},
-                 {"names", list_names}};
+    } lists[] = {{"kernels", list_kernels},     {"families", list_families},
+                 {"relations", list_relations}, {"faults", list_faults},
+                 {"criteria", list_criteria},   {"names", list_names}};
     static const struct {
         const char *name;
         enum mla_store_view view;

@@ -13,8 +13,10 @@
 
 static const char help[] =
     "usage: mlacheck show run [NUMBER]      a run and its summary (default: the latest)\n"
-    "       mlacheck show accuracy [NUMBER] what a run's stored verdicts measured, by family, and what\n"
-    "                                       published rules would have said (mlacheck list criteria)\n"
+    "       mlacheck show accuracy [NUMBER] what a run's stored verdicts measured, by family, and "
+    "what\n"
+    "                                       published rules would have said (mlacheck list "
+    "criteria)\n"
     "       mlacheck show case HASH         a stored case: its line and every verdict\n"
     "       mlacheck show kernel NAME       promises and arithmetic models\n"
     "flags: --db FILE, --json\n";
