@@ -52,6 +52,7 @@ bool mla_verdict_is_failure(enum mla_verdict_kind kind);
 struct mla_judge_options {
     double seconds_limit; /* of one call in a forked child; <= 0: in this process */
     int oracle_threads;   /* >= 1 */
+    bool plain_oracle;    /* the definition in MPFR instead of the fast certified evaluation */
     uint32_t relations;   /* bit i: relation i of mla_relations() */
 };
 

@@ -15,16 +15,19 @@ struct mla_subject {
     struct mla_row *rows;
     struct mla_truth **truths; /* NULL until asked for */
     bool truths_made;
+    bool plain; /* they come from the plain definition */
     double oracle_seconds; /* of making the truths */
 };
 
 /* rows.c: draw the rows to judge. NULL when memory is missing. */
 struct mla_row *mla_rows_draw(const struct mla_case *test, int64_t *rows_n);
-/* rows.c: compute all truths, on that many threads. MLA_OK or the oracle's status. */
-int32_t mla_rows_truths(struct mla_subject *subject, int threads);
+/* rows.c: compute all truths that are missing, on that many threads, in MPFR (plain) or fast.
+ * MLA_OK or the oracle's status. */
+int32_t mla_rows_truths(struct mla_subject *subject, int threads, bool plain);
 
 /* rows.c: one truth. */
-int32_t mla_rows_truth(const struct mla_tensors *t, struct mla_row row, struct mla_truth **truth);
+int32_t mla_rows_truth(const struct mla_tensors *t, struct mla_row row, bool plain,
+                       struct mla_truth **truth);
 /* rows.c: does this query row see no key (a pad row, or all its keys dropped)? */
 bool mla_rows_empty(const struct mla_tensors *t, int64_t rank, int64_t row);
 

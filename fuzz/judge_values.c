@@ -203,7 +203,7 @@ static bool judge_suspects(const struct mla_tensors *t, const struct mla_kernel 
     bool ok = true;
     for (int n = 0; n < SUSPECTS_MAX && next_suspect(t, &number, &row); n++) {
         struct mla_truth *truth;
-        if (mla_rows_truth(t, row, &truth) != MLA_OK)
+        if (mla_rows_truth(t, row, false, &truth) != MLA_OK)
             break;
         ok = judge_row(t, row, truth, kernel, bounds, tally, verdict) && ok;
         mla_truth_free(truth);

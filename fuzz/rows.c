@@ -76,10 +76,15 @@ struct work {
     struct mla_subject *subject;
     int64_t next;   /* atomic */
     int32_t status; /* atomic: the first error */
+    bool plain;
 };
 
-int32_t mla_rows_truth(const struct mla_tensors *t, struct mla_row row, struct mla_truth **truth)
+int32_t mla_rows_truth(const struct mla_tensors *t, struct mla_row row, bool plain,
+                       struct mla_truth **truth)
 {
+    if (plain)
+        return t->test.op == MLA_OP_RING ? mla_definition_ring(&t->ring, row, truth)
+                                         : mla_definition_sparse(&t->sparse, row, truth);
     return t->test.op == MLA_OP_RING ? mla_truth_ring(&t->ring, row, truth)
                                      : mla_truth_sparse(&t->sparse, row, truth);
 }
@@ -94,7 +99,8 @@ static void *worker(void *context)
             break;
         if (subject->truths[i] != NULL)
             continue; /* made before an error of another one */
-        int32_t status = mla_rows_truth(subject->tensors, subject->rows[i], &subject->truths[i]);
+        int32_t status =
+            mla_rows_truth(subject->tensors, subject->rows[i], work->plain, &subject->truths[i]);
         if (status != MLA_OK)
             __atomic_store_n(&work->status, status, __ATOMIC_RELAXED);
     }
@@ -102,11 +108,11 @@ static void *worker(void *context)
     return NULL;
 }
 
-int32_t mla_rows_truths(struct mla_subject *subject, int threads)
+int32_t mla_rows_truths(struct mla_subject *subject, int threads, bool plain)
 {
     pthread_t ids[64];
     int started = 0;
-    struct work work = {subject, 0, MLA_OK};
+    struct work work = {subject, 0, MLA_OK, plain};
     if (subject->truths_made)
         return MLA_OK;
     int helpers = threads > 64 ? 64 : threads - 1;
@@ -117,5 +123,6 @@ int32_t mla_rows_truths(struct mla_subject *subject, int threads)
     for (int i = 0; i < started; i++)
         pthread_join(ids[i], NULL);
     subject->truths_made = work.status == MLA_OK;
+    subject->plain = plain;
     return work.status;
 }

@@ -13,7 +13,7 @@ check 'no verb' 2 'usage' "$mlacheck"
 check 'help' 0 'usage' "$mlacheck" --help
 check 'version' 0 'MPFR' "$mlacheck" --version
 check 'unknown verb' 2 "verb 'frobnicate'" "$mlacheck" frobnicate
-for verb in run fuzz list show; do
+for verb in run fuzz bench list show; do
     check "$verb --help" 0 'usage' "$mlacheck" "$verb" --help
 done
 check 'unknown flag' 2 "'--frob'" "$mlacheck" run --frob
@@ -40,6 +40,11 @@ check 'bad input makes no database' 1 '' bash -c \
     "'$mlacheck' run --db '$dir/none.db' --kernel nope --case '$line'; test -e '$dir/none.db'"
 check 'full output' 3 'could not be written' bash -c \
     "'$mlacheck' run --db '$db' --kernel scalar --case '$line' >/dev/full"
+check 'oracle by another name' 2 "--oracle 'slow'" "$mlacheck" run --oracle slow --case "$line"
+check 'bench of nothing' 2 "'nothing'" "$mlacheck" bench --shape nothing
+check 'bench of a kernel' 2 "--op 'ring'" "$mlacheck" bench --op ring
+check 'threads' 2 "--threads '1,x'" "$mlacheck" bench --threads 1,x
+check 'bench' 0 '"times_definition"' "$mlacheck" bench --op oracle --shape small --threads 1,2 --json
 check 'wrong list' 2 "'frogs'" "$mlacheck" list frogs
 check 'wrong show' 2 "'frogs'" "$mlacheck" show frogs
 

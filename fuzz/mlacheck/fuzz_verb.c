@@ -427,6 +427,9 @@ int mla_verb_fuzz(int argc, char **argv)
             fputs(help, stdout);
         return code;
     }
+    if (hunt.options.op != NULL && strcmp(hunt.options.op, "oracle") == 0)
+        return mla_options_fail(MLA_EXIT_USAGE, "fuzz",
+                                "--op 'oracle': must be ring, sparse, reject or all");
     if (hunt.options.seconds <= 0)
         hunt.options.seconds = 60;
     code = find_programs(&hunt);

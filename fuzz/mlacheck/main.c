@@ -18,6 +18,7 @@ static const struct verb {
 } verbs[] = {
     {"run", "judge kernels on cases", mla_verb_run},
     {"fuzz", "hunt for faults with libFuzzer", mla_verb_fuzz},
+    {"bench", "speed of the oracle, against its own definition", mla_verb_bench},
     {"list", "kernels, families, relations, faults, runs, findings", mla_verb_list},
     {"show", "one run, case or kernel in full", mla_verb_show},
 };

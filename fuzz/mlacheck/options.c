@@ -13,16 +13,27 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct option longs[] = {
-    {"kernel", required_argument, NULL, 'k'}, {"set", required_argument, NULL, 's'},
-    {"case", required_argument, NULL, 'c'},   {"id", required_argument, NULL, 'i'},
-    {"random", required_argument, NULL, 'n'}, {"seed", required_argument, NULL, 'S'},
-    {"op", required_argument, NULL, 'o'},     {"db", required_argument, NULL, 'd'},
-    {"time", required_argument, NULL, 't'},   {"limit", required_argument, NULL, 'l'},
-    {"jobs", required_argument, NULL, 'j'},   {"slow", no_argument, NULL, 'w'},
-    {"no-relations", no_argument, NULL, 'r'}, {"in-process", no_argument, NULL, 'p'},
-    {"json", no_argument, NULL, 'J'},         {"verbose", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+static const struct option longs[] = {{"kernel", required_argument, NULL, 'k'},
+                                      {"set", required_argument, NULL, 's'},
+                                      {"case", required_argument, NULL, 'c'},
+                                      {"id", required_argument, NULL, 'i'},
+                                      {"random", required_argument, NULL, 'n'},
+                                      {"seed", required_argument, NULL, 'S'},
+                                      {"op", required_argument, NULL, 'o'},
+                                      {"db", required_argument, NULL, 'd'},
+                                      {"time", required_argument, NULL, 't'},
+                                      {"limit", required_argument, NULL, 'l'},
+                                      {"oracle", required_argument, NULL, 'O'},
+                                      {"shape", required_argument, NULL, 'H'},
+                                      {"threads", required_argument, NULL, 'T'},
+                                      {"jobs", required_argument, NULL, 'j'},
+                                      {"slow", no_argument, NULL, 'w'},
+                                      {"no-relations", no_argument, NULL, 'r'},
+                                      {"in-process", no_argument, NULL, 'p'},
+                                      {"json", no_argument, NULL, 'J'},
+                                      {"verbose", no_argument, NULL, 'v'},
+                                      {"help", no_argument, NULL, 'h'},
+                                      {NULL, 0, NULL, 0}};
 
 int mla_options_fail(int code, const char *verb, const char *format, ...)
 {
@@ -66,10 +77,27 @@ static bool append(const char **list, int *n, const char *text)
     return true;
 }
 
+/* "1,2,4" */
+static bool thread_counts(const char *text, struct mla_options *o)
+{
+    char *end;
+    o->threads_n = 0;
+    for (;; text = end + 1) {
+        errno = 0;
+        int64_t n = strtoll(text, &end, 10);
+        if (errno != 0 || end == text || n < 1 || n > 256 ||
+            o->threads_n == MLA_OPTIONS_THREADS_MAX)
+            return false;
+        o->threads[o->threads_n++] = (int)n;
+        if (*end != ',')
+            return *end == '\0';
+    }
+}
+
 static bool is_op(const char *text)
 {
-    return strcmp(text, "ring") == 0 || strcmp(text, "sparse") == 0 ||
-           strcmp(text, "reject") == 0 || strcmp(text, "all") == 0;
+    return strcmp(text, "oracle") == 0 || strcmp(text, "ring") == 0 ||
+           strcmp(text, "sparse") == 0 || strcmp(text, "reject") == 0 || strcmp(text, "all") == 0;
 }
 
 /* NULL, or what the flag's value must be. */
@@ -94,7 +122,15 @@ static const char *take(struct mla_options *o, int letter, const char *text)
         return NULL;
     case 'o':
         o->op = text;
-        return is_op(text) ? NULL : "ring, sparse, reject or all";
+        return is_op(text) ? NULL : "ring, sparse, reject, oracle or all";
+    case 'O':
+        o->plain_oracle = strcmp(text, "definition") == 0;
+        return o->plain_oracle || strcmp(text, "fast") == 0 ? NULL : "fast or definition";
+    case 'H':
+        o->shape = text;
+        return NULL;
+    case 'T':
+        return thread_counts(text, o) ? NULL : "up to 8 integers in 1 .. 256, as in 1,2";
     case 'd':
         o->db = text;
         return text[0] != '\0' ? NULL : "a path";

@@ -19,7 +19,8 @@ enum mla_exit {
     MLA_EXIT_INTERRUPTED = 130 /* Ctrl-C, and no fault until then */
 };
 
-#define MLA_OPTIONS_LIST_MAX 64
+#define MLA_OPTIONS_LIST_MAX    64
+#define MLA_OPTIONS_THREADS_MAX 8
 
 /* All flags of all verbs; which verb takes which is in options.c's table. */
 struct mla_options {
@@ -31,13 +32,17 @@ struct mla_options {
     int cases_n;
     const char *ids[MLA_OPTIONS_LIST_MAX];
     int ids_n;
-    const char *op; /* "ring", "sparse", "reject", "all"; NULL: not given */
+    const char *op; /* "ring", "sparse", "reject", "oracle", "all"; NULL: not given */
     const char *db; /* database path */
     int64_t random; /* cases to draw; -1: not given */
     uint64_t seed;  /* default 1 */
     double seconds; /* --time: of a fuzz run in all; 0: not given */
     double limit;   /* --limit: seconds of one kernel call or input; 0: not given */
     int64_t jobs;
+    const char *shape;                    /* --shape, a glob; NULL: not given */
+    int threads[MLA_OPTIONS_THREADS_MAX]; /* --threads */
+    int threads_n;                        /* 0: not given */
+    bool plain_oracle;                    /* --oracle definition */
     bool slow;
     bool relations;  /* default true */
     bool in_process; /* call kernels without a child */
@@ -69,6 +74,7 @@ int mla_verb_run(int argc, char **argv);
 int mla_verb_fuzz(int argc, char **argv);
 int mla_verb_list(int argc, char **argv);
 int mla_verb_show(int argc, char **argv);
+int mla_verb_bench(int argc, char **argv);
 
 /* Set by Ctrl-C: finish the case, store, report. */
 extern volatile int mla_interrupted;

@@ -32,6 +32,7 @@ static const char help[] =
     "  --op ring|sparse   keep only that operation (default all)\n"
     "  --slow             run the production-sized cases too\n"
     "  --no-relations     skip the second calls (repeat, threads, layout, hidden, ...)\n"
+    "  --oracle WHICH     fast (default), or definition: the plain evaluation in MPFR\n"
     "  --limit SECONDS    of one kernel call (default 60, slow cases 3600)\n"
     "  --in-process       call kernels without a forked child (for debuggers)\n"
     "  --db FILE          default results/mlacheck.db\n"
@@ -135,9 +136,9 @@ static int read_input(struct run *run)
     const struct mla_options *o = &run->options;
     if (o->words_n > 0)
         return mla_options_fail(MLA_EXIT_USAGE, "run", "unexpected word '%s'", o->words[0]);
-    if (o->op != NULL && strcmp(o->op, "reject") == 0)
-        return mla_options_fail(MLA_EXIT_USAGE, "run",
-                                "--op 'reject': must be ring, sparse or all");
+    if (o->op != NULL && (strcmp(o->op, "reject") == 0 || strcmp(o->op, "oracle") == 0))
+        return mla_options_fail(MLA_EXIT_USAGE, "run", "--op '%s': must be ring, sparse or all",
+                                o->op);
     if (o->sets_n + o->cases_n + o->ids_n == 0 && o->random < 0)
         return mla_options_fail(MLA_EXIT_USAGE, "run",
                                 "no cases: give --set, --case, --id or --random");
@@ -178,6 +179,7 @@ static int judge_kernel(struct run *run, struct mla_subject *subject, const stru
     double limit = run->options.limit > 0 ? run->options.limit : test->slow ? 3600 : 60;
     struct mla_judge_options judge = {.seconds_limit = run->options.in_process ? 0 : limit,
                                       .oracle_threads = run->oracle_threads,
+                                      .plain_oracle = run->options.plain_oracle,
                                       .relations =
                                           run->options.relations && !test->slow ? UINT32_MAX : 0};
     mla_case_format(test, line);
@@ -302,7 +304,7 @@ static int finish(struct run *run)
 int mla_verb_run(int argc, char **argv)
 {
     struct run run = {0};
-    int code = mla_options_parse(&run.options, "run", "kscinSodlwrpJvh", argc, argv);
+    int code = mla_options_parse(&run.options, "run", "kscinSodlOwrpJvh", argc, argv);
     if (code != 0 || run.options.help) {
         if (code == 0)
             fputs(help, stdout);
