@@ -335,6 +335,48 @@ static void errors_of_the_carry(void **state)
     }
 }
 
+/*
+ * A block whose p is not what its sum adds, carried by an uncertain factor R: all values 1, so that
+ * only N's and D's different weights of R tell. Scores -0.75 and 0, then 2.
+ */
+static void carry_of_unequal_sums(void **state)
+{
+    const struct mla_model model = {.p_u = 0x1p-8,
+                                    .p_frame = MLA_P_FRAME_BLOCKS,
+                                    .p_block_keys = 2,
+                                    .rescales = {.constant = 1},
+                                    .alpha_u = 0x1p-6};
+    static const double scores[] = {-0.75, 0.0, 2.0};
+    struct mla_oracle_test_row *row = mla_oracle_test_row_new(3, HEAD_DIM, COLUMNS, 1.0f);
+    struct mla_bound bounds[COLUMNS];
+    const double p = exp(-0.75);
+    const double stored = rint(p * 512.0) / 512.0;
+
+    (void)state;
+    row->q[COLUMNS] = bf16(1.0);
+    for (int64_t j = 0; j < 3; j++) {
+        row->kv[j * HEAD_DIM + COLUMNS] = bf16(scores[j]);
+        row->kv[j * HEAD_DIM] = bf16(1.0);
+    }
+    struct mla_truth *truth = truth_of(row);
+
+    bounds_of(truth, &model, bounds);
+    double least = INFINITY;
+    double most = -INFINITY;
+
+    for (int i = -1; i <= 1; i++) {
+        const double factor = exp(-2.0) * pow(1.0 - model.alpha_u, i);
+        const double y = (factor * (stored + 1.0) + 1.0) / (factor * (p + 1.0) + 1.0);
+
+        assert_true(bounds[0].low <= y && y <= bounds[0].high);
+        least = fmin(least, y);
+        most = fmax(most, y);
+    }
+    assert_true(half_width(&bounds[0]) <= most - least); /* twice what happens */
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+}
+
 /* A boundary of bf16 inside the exponential's error leaves both neighbours open, and only those. */
 static void boundary_leaves_two(void **state)
 {
@@ -820,6 +862,7 @@ int main(void)
         cmocka_unit_test(block_frame_of_one_key),
         cmocka_unit_test(errors_of_p),
         cmocka_unit_test(errors_of_the_carry),
+        cmocka_unit_test(carry_of_unequal_sums),
         cmocka_unit_test(boundary_leaves_two),
         cmocka_unit_test(lost_p),
         cmocka_unit_test(too_little_said),
