@@ -421,6 +421,28 @@ static void lost_p(void **state)
     mla_oracle_test_row_free(row);
 }
 
+/* A rescale factor that may be returned as 0 takes all of its block, from O and from l. */
+static void lost_rescale(void **state)
+{
+    const double floor_e = 0x1p-20;
+    const struct mla_model model = {.p_u = 0x1p-8,
+                                    .p_frame = MLA_P_FRAME_BLOCKS,
+                                    .p_block_keys = 1,
+                                    .rescales = {.constant = 1},
+                                    .exp_floor = floor_e};
+    struct mla_oracle_test_row *row = pair(15.0, false); /* e^-15 is below 2^-20 */
+    struct mla_truth *truth = truth_of(row);
+    struct mla_bound bounds[COLUMNS];
+
+    (void)state;
+    bounds_of(truth, &model, bounds);
+    assert_true(bounds[0].low <= 1.0 - 2.0 * exp(-15.0) && bounds[0].high >= 1.0);
+    /* Each of two keys loses up to 3 floors (1 + p_u), in O and in l. */
+    just_above(half_width(&bounds[0]), 12.0 * floor_e * (1.0 + 0x1p-8), 1e-4);
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+}
+
 /* Models that say too little get the general set, bit for bit. */
 static void too_little_said(void **state)
 {
@@ -865,6 +887,7 @@ int main(void)
         cmocka_unit_test(carry_of_unequal_sums),
         cmocka_unit_test(boundary_leaves_two),
         cmocka_unit_test(lost_p),
+        cmocka_unit_test(lost_rescale),
         cmocka_unit_test(too_little_said),
         cmocka_unit_test(schedule_is_the_rings),
         cmocka_unit_test(schedule_by_hand),
