@@ -443,6 +443,29 @@ static void lost_rescale(void **state)
     mla_oracle_test_row_free(row);
 }
 
+/* Flushed values are lost whole, whatever is known of the weights. */
+static void flushed_values(void **state)
+{
+    const struct mla_model model = {
+        .p_u = 0x1p-8, .p_frame = MLA_P_FRAME_ROW, .sum_rounded = 1, .flush = 1};
+    struct mla_oracle_test_row *row = pair(0.75, true);
+    struct mla_bound bounds[COLUMNS];
+    const double z = 1.0 + rint(exp(-0.75) * 512.0) / 512.0;
+
+    (void)state;
+    row->kv[0] = 0x007f; /* 127 * 2^-133 */
+    row->kv[HEAD_DIM] = 0x007f;
+    struct mla_truth *truth = truth_of(row);
+
+    bounds_of(truth, &model, bounds);
+    assert_true(bounds[0].low <= 0.0);
+    /* Four operations for each of two keys, and the result, lose 2^-126 besides. */
+    just_above(half_width(&bounds[0]),
+               (8.0 * (1.0 + 0x1p-8) / z + 1.0) * 0x1p-126 + 127.0 * 0x1p-133, 1e-4);
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+}
+
 /* Models that say too little get the general set, bit for bit. */
 static void too_little_said(void **state)
 {
@@ -888,6 +911,7 @@ int main(void)
         cmocka_unit_test(boundary_leaves_two),
         cmocka_unit_test(lost_p),
         cmocka_unit_test(lost_rescale),
+        cmocka_unit_test(flushed_values),
         cmocka_unit_test(too_little_said),
         cmocka_unit_test(schedule_is_the_rings),
         cmocka_unit_test(schedule_by_hand),
