@@ -15,7 +15,7 @@ struct mla_subject {
     struct mla_row *rows;
     struct mla_truth **truths; /* NULL until asked for */
     bool truths_made;
-    bool plain; /* they come from the plain definition */
+    bool plain;            /* they come from the plain definition */
     double oracle_seconds; /* of making the truths */
 };
 
