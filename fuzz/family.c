@@ -31,6 +31,16 @@ int32_t mla_family_find(const char *name)
     return -1;
 }
 
+bool mla_case_has_sign_coins(const struct mla_case *test)
+{
+    if (mla_family_name(test->family) == NULL || !families[test->family]->sign_coins)
+        return false;
+    for (size_t i = 0; i < test->put_n; i++)
+        if (strcmp(test->put[i].tensor, "topk_indices") != 0)
+            return false;
+    return true;
+}
+
 bool mla_family_knows(int32_t family, int32_t region)
 {
     if (mla_family_name(family) == NULL)

@@ -37,7 +37,12 @@ struct mla_family {
     void (*query)(const struct mla_family_view *view, int64_t batch, int64_t head,
                   int64_t row_position, uint16_t *row);
     void (*key)(const struct mla_family_view *view, int64_t batch, int64_t position, uint16_t *row);
-    /* Are the signs of the values independent fair coins that nothing else depends on? */
+    /*
+     * Are the signs of the values independent fair coins that nothing else depends on? A promise
+     * the row-energy test rests on: the query is 0 in every column that serves as value; every
+     * value is a magnitude, never 0, under a sign drawn from MLA_STREAM_SIGN for its (batch,
+     * position, column); magnitudes, scores and queries are made without those coins.
+     */
     bool sign_coins;
 };
 
@@ -46,6 +51,8 @@ const struct mla_family *const *mla_families(size_t *families_n);
 const char *mla_family_name(int32_t family); /* NULL beyond the last */
 int32_t mla_family_find(const char *name);   /* -1 when unknown */
 bool mla_family_knows(int32_t family, int32_t region);
+/* Do the value tensors of the case hold such coins? Not if an element was replaced by hand. */
+bool mla_case_has_sign_coins(const struct mla_case *test);
 
 extern const struct mla_family mla_family_upstream, mla_family_profile, mla_family_full,
     mla_family_exact, mla_family_coded, mla_family_extreme;

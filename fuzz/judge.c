@@ -210,7 +210,8 @@ static void judge_valid(struct mla_subject *subject, const struct mla_kernel *ke
                          status);
         return;
     }
-    bool ok = mla_judge_values(subject, kernel, verdict);
+    bool ok = mla_judge_values(subject, kernel, verdict) &&
+              mla_judge_energy(subject, kernel, options, verdict);
     verdict->oracle_seconds = mla_call_clock() - start;
     if (ok && verdict->rows_n > 0)
         judge_relations(subject, kernel, options, verdict);
@@ -225,7 +226,7 @@ static void judge_valid(struct mla_subject *subject, const struct mla_kernel *ke
 void mla_subject_judge(struct mla_subject *subject, const struct mla_kernel *kernel,
                        const struct mla_judge_options *options, struct mla_verdict *verdict)
 {
-    *verdict = (struct mla_verdict){.kind = MLA_VERDICT_PASS, .relation = ""};
+    *verdict = (struct mla_verdict){.kind = MLA_VERDICT_PASS, .relation = "", .max_energy = -1};
     if (!refresh(subject, verdict) || !offered(subject->tensors, kernel, verdict))
         return;
     if (subject->tensors->test.set_n > 0)

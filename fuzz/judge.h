@@ -4,8 +4,9 @@
  *
  * Order of the checks, first failure wins: the call ends; it returns the status that is due;
  * inputs, surroundings and scratch are as they must be; every output was written; every judged row
- * lies in the oracle's interval; statistics too; the relations hold. A NaN fails where the
- * definition gives a number.
+ * lies in the oracle's interval; statistics too; no row's errors taken together are beyond chance
+ * (where value signs are coins); the relations hold. A NaN fails where the definition gives a
+ * number.
  */
 #ifndef MLA_FUZZ_JUDGE_H
 #define MLA_FUZZ_JUDGE_H
@@ -39,6 +40,7 @@ struct mla_verdict {
     int64_t nonfinite_n;   /* NaN or Inf takes part */
     int64_t range_n;       /* a sum may leave the range of float32 */
     int64_t no_bound_n;    /* the declared error is too large for an interval, or not promised */
+    double max_energy;     /* worst energy/threshold of the row-energy tests, -1: none made */
     struct mla_metrics metrics;
     double kernel_seconds, oracle_seconds;
 };
@@ -47,11 +49,20 @@ const char *mla_verdict_name(enum mla_verdict_kind kind);
 /* Is this a fault of the kernel? */
 bool mla_verdict_is_failure(enum mla_verdict_kind kind);
 
+/*
+ * Row-energy tests a run is taken to make where nobody counts them beforehand. A hunt does not know
+ * its length when it starts, so the number is fixed for any: at 3000 rows a second it lasts ten
+ * years. Fixing it costs little: the threshold grows with its logarithm.
+ */
+#define MLA_JUDGE_ROW_TESTS 1e12
+
 struct mla_judge_options {
     double seconds_limit; /* of one call in a forked child; <= 0: in this process */
     int oracle_threads;   /* >= 1 */
     bool plain_oracle;    /* the definition in MPFR instead of the fast certified evaluation */
     uint32_t relations;   /* bit i: relation i of mla_relations() */
+    double row_tests;     /* row-energy tests of the whole run, fixed before its first case;
+                             <= 0: MLA_JUDGE_ROW_TESTS */
 };
 
 /* A case with tensors made, rows drawn and (once asked for) their truths. */
@@ -65,5 +76,8 @@ void mla_subject_free(struct mla_subject *subject);
 /* Judge one kernel. May be called for many kernels; truths are computed once. */
 void mla_subject_judge(struct mla_subject *subject, const struct mla_kernel *kernel,
                        const struct mla_judge_options *options, struct mla_verdict *verdict);
+
+/* Row-energy tests that judging one kernel on this case can make; 0 where signs are no coins. */
+double mla_judge_row_tests(const struct mla_case *test);
 
 #endif

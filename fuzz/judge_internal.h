@@ -15,12 +15,14 @@ struct mla_subject {
     struct mla_row *rows;
     struct mla_truth **truths; /* NULL until asked for */
     bool truths_made;
-    bool plain; /* they come from the plain definition */
+    bool plain;            /* they come from the plain definition */
     double oracle_seconds; /* of making the truths */
 };
 
 /* rows.c: draw the rows to judge. NULL when memory is missing. */
 struct mla_row *mla_rows_draw(const struct mla_case *test, int64_t *rows_n);
+/* rows.c: how many that are. */
+int64_t mla_rows_count(const struct mla_case *test);
 /* rows.c: compute all truths that are missing, on that many threads, in MPFR (plain) or fast.
  * MLA_OK or the oracle's status. */
 int32_t mla_rows_truths(struct mla_subject *subject, int threads, bool plain);
@@ -53,6 +55,11 @@ bool mla_judge_is_free(const struct mla_tensors *tensors, const struct mla_tenso
 /* judge_values.c: every judged row against the oracle. false: a failure is recorded. */
 bool mla_judge_values(struct mla_subject *subject, const struct mla_kernel *kernel,
                       struct mla_verdict *verdict);
+
+/* judge_energy.c: after that, the drawn rows against chance, if the case and the model allow it.
+ * false: a failure is recorded. */
+bool mla_judge_energy(const struct mla_subject *subject, const struct mla_kernel *kernel,
+                      const struct mla_judge_options *options, struct mla_verdict *verdict);
 
 /* judge_refusal.c: a call that must be refused. Sets the verdict. */
 void mla_judge_refusal(struct mla_subject *subject, const struct mla_kernel *kernel,

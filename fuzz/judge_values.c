@@ -125,6 +125,9 @@ static bool judge_row(const struct mla_tensors *t, struct mla_row row,
     struct mla_truth_info info = mla_truth_info(truth);
     int32_t state = mla_bound_row(truth, model, bounds);
     bool empty = state == MLA_BOUND_EMPTY, ok = true;
+    if (state < 0) /* memory, or two certain intervals exclude each other: nothing can be said */
+        return mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED,
+                                "the oracle's bound failed with status %" PRId32, state);
     if ((state != MLA_BOUND_OK && !empty) ||
         (empty && (kernel->promises & MLA_PROMISE_PAD_ZERO) == 0)) {
         verdict->unspecified_n++;
@@ -171,7 +174,7 @@ static bool next_suspect(const struct mla_tensors *t, int64_t *number, struct ml
 }
 
 /* Rows nobody drew, but whose output is not finite: judged too, the first few. */
-static bool judge_suspects(const struct mla_tensors *t, const struct mla_kernel *kernel,
+static bool judge_suspects(const struct mla_tensors *t, bool plain, const struct mla_kernel *kernel,
                            struct mla_bound *bounds, struct mla_metrics_sums *sums,
                            struct mla_verdict *verdict)
 {
@@ -180,7 +183,7 @@ static bool judge_suspects(const struct mla_tensors *t, const struct mla_kernel 
     bool ok = true;
     for (int n = 0; n < SUSPECTS_MAX && next_suspect(t, &number, &row); n++) {
         struct mla_truth *truth;
-        if (mla_rows_truth(t, row, false, &truth) != MLA_OK)
+        if (mla_rows_truth(t, row, plain, &truth) != MLA_OK)
             break;
         ok = judge_row(t, row, truth, kernel, bounds, sums, verdict) && ok;
         mla_truth_free(truth);
@@ -203,7 +206,7 @@ bool mla_judge_values(struct mla_subject *subject, const struct mla_kernel *kern
              ok;
     mla_metrics_finish(&sums, &verdict->metrics);
     struct mla_verdict drawn = *verdict;
-    ok = judge_suspects(subject->tensors, kernel, bounds, &sums, verdict) && ok;
+    ok = judge_suspects(subject->tensors, subject->plain, kernel, bounds, &sums, verdict) && ok;
     mla_metrics_finish(&sums, &verdict->metrics);
     if (ok) /* suspects that turn out unspecified say nothing, and are no drawn rows */
         *verdict = drawn;

@@ -65,17 +65,6 @@ static void record_sparse(const struct mla_sparse_args *s, struct mla_store_case
             row->topology = row->num_links = row->q_chunk_size = row->k_chunk_size = MLA_STORE_NULL;
 }
 
-/* May a test rest on the signs of the values? Not where an element was replaced by hand. */
-static bool has_sign_coins(const struct mla_case *test)
-{
-    size_t families_n;
-    const struct mla_family *const *families = mla_families(&families_n);
-    for (size_t i = 0; i < test->put_n; i++)
-        if (strcmp(test->put[i].tensor, "topk_indices") != 0)
-            return false;
-    return families[test->family]->sign_coins;
-}
-
 void mla_record_case(const struct mla_case *test, const char *line, struct mla_store_case *row)
 {
     memset(row, 0, sizeof *row);
@@ -84,7 +73,7 @@ void mla_record_case(const struct mla_case *test, const char *line, struct mla_s
     row->op = mla_case_op_name(test->op);
     row->family = mla_family_name(test->family);
     row->region = mla_case_region_name(test->region);
-    row->sign_coins = has_sign_coins(test);
+    row->sign_coins = mla_case_has_sign_coins(test);
     if (test->op == MLA_OP_RING)
         record_ring(&test->ring, row);
     else
@@ -107,10 +96,12 @@ void mla_record_print(FILE *file, const struct mla_case *test, const char *spec,
     mla_case_id(test, id);
     fprintf(file, "FAIL %s/%s case=%.12s %s", mla_case_op_name(test->op), spec, id,
             mla_verdict_name(verdict->kind));
-    if (verdict->element[0] != '\0' && verdict->relation[0] == '\0')
+    /* Where a whole row is accused the reason names it: its worst element is no fault. */
+    bool has_element = verdict->element[0] != '\0' && verdict->kind != MLA_VERDICT_FAIL_IMPROBABLE;
+    if (has_element && verdict->relation[0] == '\0')
         fprintf(file, " %s got=%a allowed=[%a,%a] err/bound=%.3g", verdict->element, verdict->got,
                 verdict->lo, verdict->hi, verdict->max_ratio);
-    else if (verdict->element[0] != '\0')
+    else if (has_element)
         fprintf(file, " %s", verdict->element);
     fprintf(file, ": %s\n  repro: %s\n", verdict->reason, mla_record_repro(spec, line, repro));
 }
@@ -123,6 +114,8 @@ static size_t collect_metrics(const struct mla_verdict *verdict,
     size_t n = 0;
     metrics[n++] = (struct mla_store_metric){"rows_judged", (double)verdict->rows_n};
     metrics[n++] = (struct mla_store_metric){"rows_unspecified", (double)verdict->unspecified_n};
+    if (verdict->max_energy >= 0)
+        metrics[n++] = (struct mla_store_metric){"energy_over_threshold", verdict->max_energy};
     if (verdict->metrics.elements_n == 0)
         return n;
     for (size_t i = 0; n < METRICS_MAX && mla_metrics_figure(&verdict->metrics, i, &figure); i++)

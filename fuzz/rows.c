@@ -28,6 +28,20 @@ static void draw_all(int64_t ranks, int64_t batch, int64_t heads, int64_t rows,
                     list[i++] = row_of(d, b, h, r);
 }
 
+static int64_t rows_of_all(const struct mla_case *test)
+{
+    const struct mla_ring_args *r = &test->ring;
+    const struct mla_sparse_args *s = &test->sparse;
+    return test->op == MLA_OP_RING ? r->ring_size * r->batch * r->heads * r->q_rows
+                                   : s->heads * s->queries;
+}
+
+int64_t mla_rows_count(const struct mla_case *test)
+{
+    int64_t all = rows_of_all(test);
+    return test->rows == 0 || test->rows > all ? all : test->rows;
+}
+
 struct mla_row *mla_rows_draw(const struct mla_case *test, int64_t *rows_n)
 {
     bool is_ring = test->op == MLA_OP_RING;
@@ -35,12 +49,11 @@ struct mla_row *mla_rows_draw(const struct mla_case *test, int64_t *rows_n)
     int64_t batch = is_ring ? test->ring.batch : 1;
     int64_t heads = is_ring ? test->ring.heads : test->sparse.heads;
     int64_t rows = is_ring ? test->ring.q_rows : test->sparse.queries;
-    int64_t all = ranks * batch * heads * rows;
-    *rows_n = test->rows == 0 || test->rows > all ? all : test->rows;
+    *rows_n = mla_rows_count(test);
     struct mla_row *list = malloc((size_t)*rows_n * sizeof *list);
     if (list == NULL)
         return NULL;
-    if (*rows_n == all) {
+    if (*rows_n == rows_of_all(test)) {
         draw_all(ranks, batch, heads, rows, list);
         return list;
     }

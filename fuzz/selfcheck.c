@@ -54,19 +54,23 @@ static void shrink_sparse(struct mla_case *test, struct mla_rng *rng)
     }
 }
 
-/* So many keys for the last row: ring, causal rows below it; sparse, that many. */
-static void draw_keys(struct mla_case *test, struct mla_rng *rng, int64_t keys_n)
+/*
+ * So many keys: ring, for the last of 32 rows, which are the end of a sequence in one shard (or, up to
+ * 32 keys, all of it); sparse, for the only row. Legal as it stands; mla_case_fix would cut it.
+ */
+static void set_keys(struct mla_case *test, int64_t keys_n)
 {
     struct mla_ring_args *r = &test->ring;
     struct mla_sparse_args *s = &test->sparse;
-    shrink_sparse(test, rng);
-    s->dense = 1;
+    s->dense = s->has_q_pos_offset = 1;
     s->keys = s->q_pos_offset = keys_n;
-    s->has_q_pos_offset = 1;
-    r->is_balanced = r->has_prior = 0;
+    r->is_balanced = r->has_prior = r->has_slot = 0;
+    r->kv_actual_isl = r->kv_cache_batch_idx = 0;
+    r->batch = r->kv_batch = r->gathered_batch = 1;
     small_ring(test, 1, 32, (keys_n + 31) / 32 * 32);
     r->head_dim = 64;
     r->head_dim_v = 32;
+    r->gathered_rows = r->kv_rows;
     r->logical_n = keys_n;
     test->rows = 4;
 }
@@ -86,25 +90,24 @@ void mla_selfcheck_draw(struct mla_case *test, enum mla_op op, struct mla_rng *r
     shrink_ring(test, rng);
     shrink_sparse(test, rng);
     int64_t kind = mla_rng_below(rng, 256);
-    if (kind >= 128)
+    if (kind >= 128 || kind == 0)
         draw_extreme(test, rng);
-    if (kind == 0) { /* 2^-8 over many tiny values */
-        draw_extreme(test, rng);
-        test->region = MLA_REGION_TINY;
-        draw_keys(test, rng, op == MLA_OP_RING ? 2048 : 512);
-    } else if (kind ==
-               3) { /* nearly equal weights of many keys under coins: the row-energy test's */
-        test->family = mla_family_find("profile");
-        test->region = MLA_REGION_FLAT;
-        draw_keys(test, rng, 512);
-    } else if (kind % 8 == 1) {
-        draw_keys(test, rng, 1 + mla_rng_below(rng, 3));
-    } else if (kind % 16 == 2) {
-        draw_keys(test, rng,
-                  op == MLA_OP_RING ? 64 + mla_rng_below(rng, 256) : 40 + mla_rng_below(rng, 60));
-    }
     test->has_future = 0;
     mla_case_fix(test);
+    if (kind == 0) { /* 2^-amount over many tiny values */
+        test->region = MLA_REGION_TINY;
+        set_keys(test, op == MLA_OP_RING ? 2048 : 512);
+    } else if (kind == 3) { /* equal weights of many keys, signs by coins: the row-energy test's */
+        test->family = mla_family_find("profile");
+        test->region = MLA_REGION_FLAT;
+        test->amount = 0;
+        set_keys(test, 512);
+    } else if (kind % 8 == 1) {
+        set_keys(test, 1 + mla_rng_below(rng, 3));
+    } else if (kind % 16 == 2) {
+        set_keys(test,
+                 op == MLA_OP_RING ? 64 + mla_rng_below(rng, 256) : 40 + mla_rng_below(rng, 60));
+    }
 }
 
 int32_t mla_selfcheck_compare(struct mla_subject *subject, int64_t rows_n, double *worst,

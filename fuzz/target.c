@@ -171,8 +171,10 @@ static void judge(struct mla_subject *subject, const struct mla_case *test,
                   const struct mla_kernel_choice *choice)
 {
     struct mla_verdict verdict;
-    struct mla_judge_options options = {
-        .seconds_limit = 0, .oracle_threads = 1, .relations = choose_relations(test)};
+    struct mla_judge_options options = {.seconds_limit = 0,
+                                        .oracle_threads = 1,
+                                        .relations = choose_relations(test),
+                                        .row_tests = MLA_JUDGE_ROW_TESTS};
     begin_flight(test, choice->spec);
     state.in_kernel = true;
     mla_subject_judge(subject, choice->kernel, &options, &verdict);

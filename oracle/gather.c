@@ -132,10 +132,10 @@ static int32_t truth_ring(const struct mla_ring_args *a, struct mla_row row, boo
     status = evaluate(&input, is_plain, truth);
     if (status == MLA_OK && visible.keys_n > 0) {
         status = schedule(a, row.rank, &visible, *truth);
-    }
-    if (status != MLA_OK) {
-        mla_truth_free(*truth);
-        *truth = NULL;
+        if (status != MLA_OK) {
+            mla_truth_free(*truth);
+            *truth = NULL;
+        }
     }
 done:
     free(input.keys[1]);

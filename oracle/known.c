@@ -68,11 +68,11 @@
  *        |N/D - t| <= ( sum spread |v-t| + sum spill |v| + share |t| + absN + flushed V + |t| absD )
  *                     / ( (1-mu)low sum(lower U) - absD ).
  *
- * Rounding of this file's own arithmetic. gap is up to 1 + 2^-52 too large, and sums like eps_k -
- * gap_k round: below 2^-51 (gap_k + eps_k) together. In a maximum or minimum only keys with gap_k <=
- * (least gap so far) + 2 eps matter, so with E = max eps of all keys every bound on an argument is
- * off by less than 2^-49 (gap_j + E) =: tau_j, and one on a carry by less than 2^-49 (G_b + E), G_b
- * the least gap of blocks 0 .. b; these are added. Other sums are of non-negative upper bounds and
+ * Rounding of this file's own arithmetic. gap is up to 1 + 2^-50 too large, and sums like eps_k -
+ * gap_k round by 2^-53 of their parts. In A_b, L_b and N_b only keys with gap_k <= G_b + 2 E matter,
+ * G_b the least gap of blocks 0 .. b and E the greatest eps. A bound on an argument is the sum of
+ * two gaps <= gap_j + 2 E and two eps, so off by less than 2^-48 (gap_j + E); one on a carry by less
+ * than 2^-48 (L_b + 2 E); these are added. Other sums are of non-negative upper bounds and
  * raised. Ends of P are exact; products of ends are lowered and raised. t is computed in double: n
  * products, n additions, the sum S and a quotient, so sum C v - t S is not 0 but at most (n+8) 2^-52
  * (sum most |v| + |t| S), which spill and share contain.
@@ -188,7 +188,7 @@ static struct interval carry_of(struct row *r, const struct frame *frame, double
 {
     const struct mla_oracle_errors *e = r->errors;
     const double rs = r->model->rescale_scale_u;
-    const double tau = 0x1p-49 * (frame->below + 2.0 * r->any_eps);
+    const double tau = 0x1p-48 * (frame->below + 2.0 * r->any_eps);
     const double far = fmax(0.0, later + frame->below + tau);
     double slack = 0.0;
     double error = 0.0;
@@ -217,7 +217,7 @@ static struct interval p_before(struct row *r, const struct frame *frame, int64_
     const struct mla_truth *t = r->truth;
     const double eps = uncertainty(r, j);
     const double gap = t->gap[j];
-    const double tau = 0x1p-49 * (gap + r->any_eps);
+    const double tau = 0x1p-48 * (gap + r->any_eps);
     const double range = up(fmax(0.0, gap + eps + frame->above) + tau);
     const double x = up(t->score[j] + r->errors->eps[j]);
     double slack = 0.0;

@@ -335,6 +335,159 @@ static void errors_of_the_carry(void **state)
     }
 }
 
+/* A kernel that scales the maximum, and fuses the scaling of the scores, may find one above it: of
+ * two equal scores the second may carry the first by a factor above 1. */
+static void scaled_shift_below_a_score(void **state)
+{
+    const struct mla_model model = {.add_u = SMALL,
+                                    .arg_form = MLA_ARG_SCALED,
+                                    .arg_roundings = 2,
+                                    .p_u = 0x1p-8,
+                                    .p_frame = MLA_P_FRAME_BLOCKS,
+                                    .p_block_keys = 1,
+                                    .sum_rounded = 1,
+                                    .rescales = {.constant = 1}};
+    struct mla_oracle_test_row *row = pair(64.0, false);
+    struct mla_bound bounds[COLUMNS];
+
+    (void)state;
+    row->kv[COLUMNS] = row->kv[HEAD_DIM + COLUMNS]; /* scores 64 and 64, each off by 2 SMALL */
+    struct mla_truth *truth = truth_of(row);
+
+    bounds_of(truth, &model, bounds);
+    just_above(half_width(&bounds[0]), 2.0 * (4.0 * SMALL * 64.0) / 4.0, 1e-3);
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+}
+
+/* Where the scale is huge the last bit of an argument is not: two keys of score 0. */
+static void underflow_of_arguments(void **state)
+{
+    struct mla_model model = {.arg_roundings = 2, .p_u = 0x1p-8, .p_frame = MLA_P_FRAME_ROW};
+    struct mla_oracle_test_row *row = mla_oracle_test_row_new(2, HEAD_DIM, COLUMNS, 0x1p120f);
+    struct mla_bound bounds[COLUMNS];
+    const double last = 0x1p-149 * 0x1p120;
+
+    (void)state;
+    for (int64_t j = 0; j < 2; j++) {
+        row->kv[j * HEAD_DIM] = bf16(j == 0 ? 1.0 : -1.0);
+        row->kv[j * HEAD_DIM + 1] = bf16(1.0);
+    }
+    struct mla_truth *truth = truth_of(row);
+
+    /* Scores: 2 * 64 + 1 places; two operations of one argument. */
+    bounds_of(truth, &model, bounds);
+    just_above(half_width(&bounds[1]), (129.0 + 2.0) * last, 1e-4);
+    model.p_frame = MLA_P_FRAME_BLOCKS;
+    model.p_block_keys = 1;
+    model.rescales.constant = 1;
+    model.sum_rounded = 1;
+    bounds_of(truth, &model, bounds); /* of two arguments */
+    just_above(half_width(&bounds[0]), 2.0 * (129.0 + 4.0) * last / 4.0, 1e-4);
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+}
+
+static void normalisation(void **state)
+{
+    const struct mla_model model = {.add_u = SMALL,
+                                    .p_u = 0x1p-8,
+                                    .p_frame = MLA_P_FRAME_ROW,
+                                    .sum_rounded = 1,
+                                    .div_roundings = 1};
+    struct mla_oracle_test_row *row = pair(0.75, true);
+    struct mla_truth *truth = truth_of(row);
+    struct mla_bound bounds[COLUMNS];
+
+    (void)state;
+    bounds_of(truth, &model, bounds);
+    assert_true(bounds[1].low <= 1.0 - SMALL && bounds[1].high >= 1.0 + SMALL);
+    just_above(half_width(&bounds[1]), SMALL, 1e-4);
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+}
+
+/*
+ * A block whose p is not what its sum adds, carried by an uncertain factor R: all values 1, so that
+ * only N's and D's different weights of R tell. Scores -0.75 and 0, then 2.
+ */
+static void carry_of_unequal_sums(void **state)
+{
+    const struct mla_model model = {.p_u = 0x1p-8,
+                                    .p_frame = MLA_P_FRAME_BLOCKS,
+                                    .p_block_keys = 2,
+                                    .rescales = {.constant = 1},
+                                    .alpha_u = 0x1p-6};
+    static const double scores[] = {-0.75, 0.0, 2.0};
+    struct mla_oracle_test_row *row = mla_oracle_test_row_new(3, HEAD_DIM, COLUMNS, 1.0f);
+    struct mla_bound bounds[COLUMNS];
+    const double p = exp(-0.75);
+    const double stored = rint(p * 512.0) / 512.0;
+
+    (void)state;
+    row->q[COLUMNS] = bf16(1.0);
+    for (int64_t j = 0; j < 3; j++) {
+        row->kv[j * HEAD_DIM + COLUMNS] = bf16(scores[j]);
+        row->kv[j * HEAD_DIM] = bf16(1.0);
+    }
+    struct mla_truth *truth = truth_of(row);
+
+    bounds_of(truth, &model, bounds);
+    double least = INFINITY;
+    double most = -INFINITY;
+
+    for (int i = -1; i <= 1; i++) {
+        const double factor = exp(-2.0) * pow(1.0 - model.alpha_u, i);
+        const double y = (factor * (stored + 1.0) + 1.0) / (factor * (p + 1.0) + 1.0);
+
+        assert_true(bounds[0].low <= y && y <= bounds[0].high);
+        least = fmin(least, y);
+        most = fmax(most, y);
+    }
+    assert_true(half_width(&bounds[0]) <= most - least); /* twice what happens */
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+}
+
+/* The weights by themselves, as other tests of a row need them. */
+static void weights_and_sums(void **state)
+{
+    struct mla_model model = {.exp_error = SMALL, .p_u = 0x1p-8, .p_frame = MLA_P_FRAME_ROW};
+    struct mla_oracle_test_row *row = pair(0.75, false);
+    struct mla_truth *truth = truth_of(row);
+    struct mla_oracle_errors errors;
+    struct mla_oracle_known known;
+    const double p = exp(-0.75);
+    const double stored = rint(p * 512.0) / 512.0;
+
+    (void)state;
+    assert_int_equal(mla_oracle_errors_make(truth, &model, &errors), MLA_OK);
+    assert_int_equal(mla_oracle_known_make(truth, &model, &errors, &known), MLA_OK);
+    assert_true(known.is_usable);
+    assert_true(known.centre[0] == stored && known.half[0] == 0.0);
+    assert_true(known.centre[1] == 1.0 && known.half[1] == 0.0);
+    assert_true(known.most[0] == stored && known.most[1] == 1.0);
+    assert_true(fabs(known.sum - (1.0 + p)) < 1e-11);
+    just_above(known.sum_half, SMALL * (1.0 + p), 1e-4);
+    just_above(known.sum_most, (1.0 + p) * (1.0 + SMALL), 1e-9);
+    mla_oracle_known_free(&known);
+    mla_oracle_errors_free(&errors);
+
+    model.p_frame = MLA_P_FRAME_BLOCKS; /* both are 1; the first is carried */
+    model.p_block_keys = 1;
+    model.rescales.constant = 1;
+    assert_int_equal(mla_oracle_errors_make(truth, &model, &errors), MLA_OK);
+    assert_int_equal(mla_oracle_known_make(truth, &model, &errors, &known), MLA_OK);
+    assert_true(fabs(known.centre[0] - p) < 1e-11 && known.centre[1] == 1.0);
+    just_above(known.half[0], SMALL * p, 1e-4);
+    assert_true(known.half[1] == 0.0);
+    just_above(known.sum_half, SMALL * (1.0 + 2.0 * p), 1e-4);
+    mla_oracle_known_free(&known);
+    mla_oracle_errors_free(&errors);
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+}
+
 /* A boundary of bf16 inside the exponential's error leaves both neighbours open, and only those. */
 static void boundary_leaves_two(void **state)
 {
@@ -375,6 +528,51 @@ static void lost_p(void **state)
     bounds_of(truth, &model, bounds);
     assert_true(bounds[0].high >= 1.0 && bounds[0].high <= 1.0 + 3.0 * p);
     assert_true(bounds[0].low <= (1.0 - p) / (1.0 + p));
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+}
+
+/* A rescale factor that may be returned as 0 takes all of its block, from O and from l. */
+static void lost_rescale(void **state)
+{
+    const double floor_e = 0x1p-20;
+    const struct mla_model model = {.p_u = 0x1p-8,
+                                    .p_frame = MLA_P_FRAME_BLOCKS,
+                                    .p_block_keys = 1,
+                                    .rescales = {.constant = 1},
+                                    .exp_floor = floor_e};
+    struct mla_oracle_test_row *row = pair(15.0, false); /* e^-15 is below 2^-20 */
+    struct mla_truth *truth = truth_of(row);
+    struct mla_bound bounds[COLUMNS];
+
+    (void)state;
+    bounds_of(truth, &model, bounds);
+    assert_true(bounds[0].low <= 1.0 - 2.0 * exp(-15.0) && bounds[0].high >= 1.0);
+    /* Each of two keys loses up to 3 floors (1 + p_u), in O and in l. */
+    just_above(half_width(&bounds[0]), 12.0 * floor_e * (1.0 + 0x1p-8), 1e-4);
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+}
+
+/* Flushed values are lost whole, whatever is known of the weights. */
+static void flushed_values(void **state)
+{
+    const struct mla_model model = {
+        .p_u = 0x1p-8, .p_frame = MLA_P_FRAME_ROW, .sum_rounded = 1, .flush = 1};
+    struct mla_oracle_test_row *row = pair(0.75, true);
+    struct mla_bound bounds[COLUMNS];
+    const double z = 1.0 + rint(exp(-0.75) * 512.0) / 512.0;
+
+    (void)state;
+    row->kv[0] = 0x007f; /* 127 * 2^-133 */
+    row->kv[HEAD_DIM] = 0x007f;
+    struct mla_truth *truth = truth_of(row);
+
+    bounds_of(truth, &model, bounds);
+    assert_true(bounds[0].low <= 0.0);
+    /* Four operations for each of two keys, and the result, lose 2^-126 besides. */
+    just_above(half_width(&bounds[0]),
+               (8.0 * (1.0 + 0x1p-8) / z + 1.0) * 0x1p-126 + 127.0 * 0x1p-133, 1e-4);
     mla_truth_free(truth);
     mla_oracle_test_row_free(row);
 }
@@ -820,8 +1018,15 @@ int main(void)
         cmocka_unit_test(block_frame_of_one_key),
         cmocka_unit_test(errors_of_p),
         cmocka_unit_test(errors_of_the_carry),
+        cmocka_unit_test(scaled_shift_below_a_score),
+        cmocka_unit_test(underflow_of_arguments),
+        cmocka_unit_test(normalisation),
+        cmocka_unit_test(carry_of_unequal_sums),
+        cmocka_unit_test(weights_and_sums),
         cmocka_unit_test(boundary_leaves_two),
         cmocka_unit_test(lost_p),
+        cmocka_unit_test(lost_rescale),
+        cmocka_unit_test(flushed_values),
         cmocka_unit_test(too_little_said),
         cmocka_unit_test(schedule_is_the_rings),
         cmocka_unit_test(schedule_by_hand),

@@ -4,11 +4,12 @@
  *
  * The oracle knows the two operations only through their definition (impl/mla.h has the formulas
  * and the one position rule). It takes the types from impl and shares no code, arithmetic or
- * position map with it. Three questions are answered here:
+ * position map with it. Four questions are answered here:
  *
  *   mla_refuse_ring / _sparse   must this call be refused, with which status, naming what?
  *   mla_truth_ring / _sparse    what does the definition say about one (head, query row)?
  *   mla_bound_row / _stats      which outputs may a kernel with this arithmetic model produce?
+ *   mla_bound_energy            and which rows of them only by a chance nobody has?
  */
 #ifndef MLA_ORACLE_ORACLE_H
 #define MLA_ORACLE_ORACLE_H
@@ -175,6 +176,34 @@ int32_t mla_bound_stats(const struct mla_truth *truth, const struct mla_model *m
                         struct mla_bound_stats *stats);
 bool mla_bound_stats_accepts(const struct mla_truth *truth, const struct mla_model *model,
                              float max, float sum, double *ratio);
+
+/* ---- row energy -------------------------------------------------------------------------------*/
+
+/* The row-energy test of one row: the row is accused iff !(energy <= threshold). */
+struct mla_energy {
+    int64_t columns_n; /* columns whose error chance can shift: the test's degrees of freedom */
+    double energy;     /* sum of squared errors in units of what chance can do, lower; +inf: NaN, or
+                          an error that no choice of signs allows */
+    double threshold;  /* upper */
+};
+
+/*
+ * Tier 2: errors of weights that were formed without looking at V add up like a random walk if V's
+ * signs are fair coins. y: the row's outputs (bf16, natural column order). log_tests: t >= 0; a
+ * conforming kernel's row is accused with a chance of at most e^-t over the coins.
+ *
+ * premises  every value element is a fair coin's sign times a magnitude; coins of different value
+ *           rows and columns are independent, equal pointers are copies and share theirs; query,
+ *           scores, magnitudes and the choice of keys are independent of the coins. The caller's to
+ *           know: nothing of it is checked here
+ * non-finite  NaN gives energy +inf; Inf is a rounding like any other (of results from 2^128 on)
+ * errors    returns enum mla_bound_state, or MLA_ERR_NOMEM; *energy is written for MLA_BOUND_OK only.
+ *           MLA_BOUND_MODEL also for a model without weights_ignore_v
+ *
+ * Derivation: oracle/energy.c. Thread-safe.
+ */
+int32_t mla_bound_energy(const struct mla_truth *truth, const struct mla_model *model,
+                         const uint16_t *y, double log_tests, struct mla_energy *energy);
 
 /* Is the model well formed (finite, within range, enums known)? NULL, or what is wrong. */
 const char *mla_bound_model_error(const struct mla_model *model, bool is_ring);

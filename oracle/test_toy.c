@@ -32,10 +32,22 @@ struct state {
 
 /* ---- choosing a rounding ----------------------------------------------------------------------*/
 
-/* A number in [-1, 1]: towards dir if greedy, anything if random. */
+/* Does it go as far as it may in the direction given? */
+static bool pushes(const struct mla_oracle_toy *toy)
+{
+    return toy->choice == MLA_ORACLE_TOY_GREEDY || toy->choice == MLA_ORACLE_TOY_BLIND;
+}
+
+/* Where the sums of column l are pushed. */
+static double push_of(const struct mla_oracle_toy *toy, int64_t l)
+{
+    return toy->choice == MLA_ORACLE_TOY_BLIND ? toy->push[l] : toy->direction;
+}
+
+/* A number in [-1, 1]: towards dir if it pushes, anything if random. */
 static double choose(const struct mla_oracle_toy *toy, double dir)
 {
-    if (toy->choice == MLA_ORACLE_TOY_GREEDY) {
+    if (pushes(toy)) {
         return dir * JUST_INSIDE;
     }
     const double uniform = mla_oracle_test_uniform(toy->random);
@@ -49,7 +61,7 @@ static double choose(const struct mla_oracle_toy *toy, double dir)
 /* Would a choosing kernel flush this subnormal? Only if that goes the right way. */
 static bool chooses_to_flush(const struct mla_oracle_toy *toy, double x, double dir)
 {
-    if (toy->choice == MLA_ORACLE_TOY_GREEDY) {
+    if (pushes(toy)) {
         return x * dir < 0.0;
     }
     return mla_oracle_test_uniform(toy->random) < 0.5;
@@ -125,9 +137,9 @@ static double exponential(const struct mla_oracle_toy *toy, double arg, double d
     const double exact = toy->log2_domain ? exp2(arg) : exp(arg);
 
     if (exact <= m->exp_floor) {
-        const bool is_zero = toy->choice == MLA_ORACLE_TOY_HONEST   ? true
-                             : toy->choice == MLA_ORACLE_TOY_GREEDY ? dir < 0.0
-                                                                    : chooses_to_flush(toy, 1, 0);
+        const bool is_zero = toy->choice == MLA_ORACLE_TOY_HONEST ? true
+                             : pushes(toy)                        ? dir < 0.0
+                                                                  : chooses_to_flush(toy, 1, 0);
 
         return is_zero ? 0.0 : exact;
     }
@@ -199,7 +211,8 @@ static double argument(const struct mla_oracle_toy *toy, double scale, double s,
 static void rescale(const struct mla_oracle_toy *toy, double scale, struct state *st, double m)
 {
     const struct mla_model *model = toy->model;
-    const double dir = toy->direction * (st->tilt < 0.0 ? -1.0 : 1.0);
+    const bool is_blind = toy->choice == MLA_ORACLE_TOY_BLIND;
+    const double dir = toy->direction * (st->tilt < 0.0 && !is_blind ? -1.0 : 1.0);
     const double against = toy->direction * (toy->target < 0.0 ? 1.0 : -1.0);
     double used = scale;
 
@@ -225,7 +238,7 @@ static void rescale(const struct mla_oracle_toy *toy, double scale, struct state
         return;
     }
     for (int64_t l = 0; l < COLUMNS; l++) {
-        st->o[l] = rounded(toy, st->o[l] * alpha, toy->direction);
+        st->o[l] = rounded(toy, st->o[l] * alpha, push_of(toy, l));
     }
 }
 
@@ -257,20 +270,23 @@ static void absorb_key(const struct mla_oracle_toy *toy, double scale, struct st
     const double against = toy->direction * (toy->target < 0.0 ? 1.0 : -1.0);
     const double p = exponential(toy, argument(toy, scale, s, st->m, dir), dir);
     const double value = (double)mla_oracle_test_value(v[toy->column]);
-    const double p_dir = m->sum_rounded ? dir : toy->direction * (value < 0.0 ? -1.0 : 1.0);
+    const double p_dir = m->sum_rounded || toy->choice == MLA_ORACLE_TOY_BLIND
+                             ? dir
+                             : toy->direction * (value < 0.0 ? -1.0 : 1.0);
     const double p_cut = cut(toy, p, p_dir);
     const double added = m->sum_rounded ? p_cut : p;
 
     st->l = st->l == 0.0 ? added : rounded(toy, st->l + added, against);
     st->tilt += p_cut * (value - toy->target);
     for (int64_t l = 0; l < COLUMNS; l++) {
-        double product = p_cut * input(toy, v[l], toy->direction);
+        const double push = push_of(toy, l);
+        double product = p_cut * input(toy, v[l], push);
 
         if (m->pv_product_u > 0.0) {
-            product = extra(toy, product, m->pv_product_u, toy->direction);
+            product = extra(toy, product, m->pv_product_u, push);
         }
-        product = rounded(toy, product, toy->direction);
-        st->o[l] = st->o[l] == 0.0 ? product : rounded(toy, st->o[l] + product, toy->direction);
+        product = rounded(toy, product, push);
+        st->o[l] = st->o[l] == 0.0 ? product : rounded(toy, st->o[l] + product, push);
     }
 }
 
@@ -301,7 +317,7 @@ static void absorb_block(const struct mla_oracle_toy *toy, const struct mla_orac
     }
     st->l = extra(toy, st->l, model->acc_u, against);
     for (int64_t l = 0; l < COLUMNS; l++) {
-        st->o[l] = extra(toy, st->o[l], model->acc_u, toy->direction);
+        st->o[l] = extra(toy, st->o[l], model->acc_u, push_of(toy, l));
     }
 }
 
@@ -331,7 +347,7 @@ static void merge(const struct mla_oracle_toy *toy, double scale, struct state *
     rescale(toy, scale, b, m);
     a->l = rounded(toy, a->l + b->l, against);
     for (int64_t l = 0; l < COLUMNS; l++) {
-        a->o[l] = rounded(toy, a->o[l] + b->o[l], toy->direction);
+        a->o[l] = rounded(toy, a->o[l] + b->o[l], push_of(toy, l));
     }
 }
 
@@ -341,7 +357,7 @@ static void finish(const struct mla_oracle_toy *toy, double scale, const struct 
     const bool truncates = toy->model->out_round == MLA_OUT_TRUNCATE;
 
     for (int64_t l = 0; l < COLUMNS; l++) {
-        double y = rounded(toy, st->o[l] / st->l, toy->direction);
+        double y = rounded(toy, st->o[l] / st->l, push_of(toy, l));
 
         y = flushed(toy, y);
         result->real[l] = y;
@@ -372,6 +388,9 @@ void mla_oracle_toy_run(const struct mla_oracle_toy *toy, const struct mla_oracl
             (double)mla_oracle_test_value(row->kv[j * row->args.head_dim + toy->column]);
 
         dirs[j] = v >= toy->target ? toy->direction : -toy->direction;
+        if (toy->choice == MLA_ORACLE_TOY_BLIND) {
+            dirs[j] = toy->blind[j];
+        }
         scores[j] = score(toy, row, j, dirs[j]);
     }
     absorb_range(toy, row, scale, &st, scores, dirs, 0, half);

@@ -4,7 +4,9 @@
  *
  * One online softmax with every rounding made by a chooser: honestly (real binary32 and bf16
  * roundings), at random within the model, or greedily so as to push one output element as far as
- * the model allows. The bound must hold all of them. Faults can be planted in the honest one.
+ * the model allows. The bound must hold all of them. A blind one pushes weights as it is told,
+ * without looking at V, and every column's sums as it is told. Faults can be planted in the honest
+ * one.
  * Where the model says in which frame p becomes bf16 nobody chooses that rounding: whatever p a
  * chooser has made is rounded to nearest or cut.
  */
@@ -15,7 +17,12 @@
 
 #define MLA_ORACLE_TOY_COLUMNS 32
 
-enum mla_oracle_toy_choice { MLA_ORACLE_TOY_HONEST, MLA_ORACLE_TOY_RANDOM, MLA_ORACLE_TOY_GREEDY };
+enum mla_oracle_toy_choice {
+    MLA_ORACLE_TOY_HONEST,
+    MLA_ORACLE_TOY_RANDOM,
+    MLA_ORACLE_TOY_GREEDY,
+    MLA_ORACLE_TOY_BLIND
+};
 
 enum mla_oracle_toy_fault {
     MLA_ORACLE_TOY_SOUND,
@@ -38,8 +45,10 @@ struct mla_oracle_toy {
     int32_t choice; /* enum mla_oracle_toy_choice */
     int32_t fault;  /* enum mla_oracle_toy_fault */
     int64_t column; /* greedy: the element that is pushed, */
-    double direction; /* up (+1) or down (-1), */
-    double target;    /* from its true value */
+    double direction;    /* up (+1) or down (-1), */
+    double target;       /* from its true value */
+    const double *blind; /* blind: +1 or -1 for each key, where its weight is pushed; */
+    const double *push;  /* and for each column, where its sums are */
     struct mla_oracle_test_random *random;
 };
 

@@ -48,8 +48,7 @@ struct mla_truth {
 
     /* The order in which the ring's schedule visits the keys; NULL: in the order of their index. */
     int64_t *visit; /* the i-th key visited */
-    int64_t
-        *chunk; /* and which of the row's K chunks that hold a visible key it lies in: 0, 1, .. */
+    int64_t *chunk; /* and the K chunk it lies in, of those with a visible key: 0, 1, .. */
 
     /* Per column l, state OK only. */
     double *out;            /* o_l */

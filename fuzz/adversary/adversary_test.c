@@ -19,8 +19,10 @@
 #include <cmocka.h>
 
 #include "fuzz/adversary/attend.h"
+#include "fuzz/family.h"
 #include "fuzz/judge_internal.h"
 #include "fuzz/selfcheck.h"
+#include "oracle/bf16.h"
 
 #define COLUMNS_MAX 512
 
@@ -164,12 +166,103 @@ static void test_tables(void **state)
     }
 }
 
+/* What is drawn can be run; among it are single keys, thousands, and every region of `extreme`. */
+static void test_draws(void **state)
+{
+    int regions[MLA_REGION_N] = {0}, single = 0, many = 0, flat = 0;
+    char error[MLA_CASE_ERROR_MAX];
+    (void)state;
+    for (uint64_t i = 0; i < 4000; i++) {
+        struct mla_rng rng = {i, 0};
+        struct mla_case test;
+        mla_selfcheck_draw(&test, (enum mla_op)(i % MLA_OP_N), &rng);
+        if (mla_case_problem(&test, (int64_t)1 << 28, error) != NULL)
+            fail_msg("%s", error);
+        int64_t keys_n = test.op == MLA_OP_RING ? test.ring.logical_n : test.sparse.keys;
+        single += keys_n == 1;
+        many += keys_n >= 2048;
+        flat += keys_n == 512 && test.region == MLA_REGION_FLAT;
+        regions[test.region]++;
+    }
+    assert_true(single > 20 && many > 2 && flat > 5);
+    for (int i = 1; i < MLA_REGION_N; i++)
+        assert_true(regions[i] > 20);
+}
+
+/* ---- the row-energy test ---- */
+
+static void energy_of_row(const struct mla_tensors *t, const struct mla_adversary *adversary,
+                          struct mla_row row, double log_tests, double *worst, long *rows_n)
+{
+    static double real[COLUMNS_MAX];
+    static uint16_t y[COLUMNS_MAX];
+    struct mla_adversary_result result = {.real = real};
+    const struct mla_model *model =
+        t->test.op == MLA_OP_RING ? &adversary->kernel.ring_model : &adversary->kernel.sparse_model;
+    struct mla_truth *truth;
+    struct mla_energy energy;
+    assert_int_equal(mla_rows_truth(t, row, false, &truth), MLA_OK);
+    if (mla_truth_info(truth).state == MLA_ROW_OK) {
+        one_row(t, adversary, row, &result);
+        for (int64_t c = 0; c < mla_truth_info(truth).columns_n; c++)
+            y[c] = model->out_round == MLA_OUT_TRUNCATE ? mla_oracle_bf16_truncate(real[c])
+                                                        : mla_oracle_bf16_nearest(real[c]);
+        if (mla_bound_energy(truth, model, y, log_tests, &energy) == MLA_BOUND_OK) {
+            assert_true(energy.energy <= energy.threshold);
+            *worst = fmax(*worst, energy.energy / energy.threshold);
+            ++*rows_n;
+        }
+    }
+    mla_truth_free(truth);
+}
+
+/* Flat, peaked and clustered scores over hundreds of keys; the values' signs are coins. */
+static void test_the_blind_are_not_accused(void **state)
+{
+    size_t n;
+    const struct mla_adversary *const *all = mla_adversaries(&n);
+    const double log_tests = log(1e12 * 1e6);
+    (void)state;
+    for (size_t i = 0; i < n; i++) {
+        double worst = 0.0;
+        long rows = 0;
+        if (!all[i]->plan.is_blind)
+            continue;
+        for (int k = 0; k < cases_each(); k++) {
+            struct mla_rng rng = {mla_number_at(78, (uint64_t)k, i, 0), 0};
+            struct mla_case test;
+            struct mla_tensors *tensors;
+            char error[MLA_CASE_ERROR_MAX];
+            int64_t rows_n;
+            size_t families_n;
+            mla_selfcheck_draw(&test, (enum mla_op)(k % MLA_OP_N), &rng);
+            test.family = mla_family_find("profile");
+            const struct mla_family *family = mla_families(&families_n)[test.family];
+            test.region = (int32_t)family->regions[mla_rng_below(&rng, (int64_t)family->regions_n)];
+            test.amount = mla_rng_below(&rng, 9);
+            if (mla_tensors_make(&test, 0, &tensors, error) != MLA_OK)
+                fail_msg("%s", error);
+            struct mla_row *list = mla_rows_draw(&test, &rows_n);
+            assert_non_null(list);
+            for (int64_t r = 0; r < rows_n; r++)
+                energy_of_row(tensors, all[i], list[r], log_tests, &worst, &rows);
+            free(list);
+            mla_tensors_free(tensors);
+        }
+        print_message("  %-24s %.4f of the threshold in %ld rows\n", all[i]->kernel.name, worst,
+                      rows);
+        assert_true(rows > cases_each());
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_draws),
         cmocka_unit_test(test_nobody_leaves_the_interval),
         cmocka_unit_test(test_cheats_leave_the_interval),
+        cmocka_unit_test(test_the_blind_are_not_accused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

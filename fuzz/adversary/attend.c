@@ -277,7 +277,7 @@ static void aim_along(struct shot *s)
     double *x = s->work->level[0], max = -INFINITY;
     for (int64_t j = 0; j < row->keys_n; j++)
         max = fmax(max, s->work->exact[j]);
-    for (int round = 0; round < 4; round++) {
+    for (int round = 0; round < 8; round++) {
         for (int64_t c = 0; c < row->columns_n; c++)
             x[c] = 0.0;
         for (int64_t j = 0; j < row->keys_n; j++) {

@@ -13,8 +13,8 @@ static const struct mla_model frames_of_blocks = {
     MLA_MODEL_FLOAT32,     MLA_MODEL_LANES_SCORE,
     .p_u = MLA_MODEL_BF16, .p_frame = MLA_P_FRAME_BLOCKS,
     .p_block_keys = 16,    MLA_MODEL_BLOCKS(16, 0)};
-static const struct mla_model rough_exponential = {MLA_MODEL_ROUGH_EXP, MLA_MODEL_SEQUENTIAL_SCORE,
-                                                   MLA_MODEL_TWO_PASS};
+static const struct mla_model rough_exponential = {MLA_MODEL_ROUGH_EXP(0x1p-6),
+                                                   MLA_MODEL_SEQUENTIAL_SCORE, MLA_MODEL_TWO_PASS};
 
 static int32_t cheat_add_ring(const struct mla_ring_args *args, char *message, size_t bytes)
 {
@@ -128,9 +128,9 @@ const struct mla_adversary mla_adversary_cheat_sight = {
                .struct_size = sizeof(struct mla_kernel),
                .name = "cheat-sight",
                .promises = MLA_ADVERSARY_PROMISES,
-               .ring_model = {MLA_MODEL_ROUGH_EXP, MLA_MODEL_SEQUENTIAL_SCORE, MLA_MODEL_TWO_PASS,
-                              .weights_ignore_v = 1},
-               .sparse_model = {MLA_MODEL_ROUGH_EXP, MLA_MODEL_SEQUENTIAL_SCORE, MLA_MODEL_TWO_PASS,
-                                .weights_ignore_v = 1},
+               .ring_model = {MLA_MODEL_ROUGH_EXP(0x1p-4), MLA_MODEL_SEQUENTIAL_SCORE,
+                              MLA_MODEL_TWO_PASS, .weights_ignore_v = 1},
+               .sparse_model = {MLA_MODEL_ROUGH_EXP(0x1p-4), MLA_MODEL_SEQUENTIAL_SCORE,
+                                MLA_MODEL_TWO_PASS, .weights_ignore_v = 1},
                .ring = cheat_sight_ring,
                .sparse = cheat_sight_sparse}};

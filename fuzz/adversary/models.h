@@ -21,21 +21,23 @@
 #define MLA_MODEL_CUT  0x1p-7 /* toward zero */
 
 /* Binary32 to nearest; the exponential within a last place. */
-#define MLA_MODEL_UNIT(u, roundings, stats)                                                        \
-    .add_u = (u), .arg_roundings = (roundings), .exp_floor = 0x1p-126, .div_roundings = 1,         \
+#define MLA_MODEL_UNIT(u, roundings, stats, floor)                                                 \
+    .add_u = (u), .arg_roundings = (roundings), .exp_floor = (floor), .div_roundings = 1,          \
     .stats_max = (stats)
-#define MLA_MODEL_FLOAT32 MLA_MODEL_UNIT(0x1p-24, 2, MLA_STATS_ROUNDED), .exp_error = 0x1p-23
+#define MLA_MODEL_FLOAT32                                                                          \
+    MLA_MODEL_UNIT(0x1p-24, 2, MLA_STATS_ROUNDED, 0x1p-126), .exp_error = 0x1p-23
 /* One rounding more: scale*log2(e) is a rounded constant. */
-#define MLA_MODEL_FLOAT32_LOG2 MLA_MODEL_UNIT(0x1p-24, 3, MLA_STATS_ROUNDED), .exp_error = 0x1p-23
+#define MLA_MODEL_FLOAT32_LOG2                                                                     \
+    MLA_MODEL_UNIT(0x1p-24, 3, MLA_STATS_ROUNDED, 0x1p-126), .exp_error = 0x1p-23
 #define MLA_MODEL_FLOAT32_KEPT_SHIFT                                                               \
-    MLA_MODEL_UNIT(0x1p-24, 2, MLA_STATS_SHIFT), .exp_error = 0x1p-23
+    MLA_MODEL_UNIT(0x1p-24, 2, MLA_STATS_SHIFT, 0x1p-126), .exp_error = 0x1p-23
 #define MLA_MODEL_FLOAT32_OTHER_MAX                                                                \
-    MLA_MODEL_UNIT(0x1p-24, 2, MLA_STATS_OTHER), .exp_error = 0x1p-23
-#define MLA_MODEL_CUTTING_UNIT MLA_MODEL_UNIT(0x1p-23, 2, MLA_STATS_ROUNDED), .exp_error = 0x1p-22
-/* Six bits, and zero from 2^-20 down. */
-#define MLA_MODEL_ROUGH_EXP                                                                        \
-    .add_u = 0x1p-24, .arg_roundings = 2, .exp_error = 0x1p-6, .exp_floor = 0x1p-20,               \
-    .div_roundings = 1, .stats_max = MLA_STATS_ROUNDED
+    MLA_MODEL_UNIT(0x1p-24, 2, MLA_STATS_OTHER, 0x1p-126), .exp_error = 0x1p-23
+#define MLA_MODEL_CUTTING_UNIT                                                                     \
+    MLA_MODEL_UNIT(0x1p-23, 2, MLA_STATS_ROUNDED, 0x1p-126), .exp_error = 0x1p-22
+/* So many bits, and zero from 2^-20 down. */
+#define MLA_MODEL_ROUGH_EXP(error)                                                                 \
+    MLA_MODEL_UNIT(0x1p-24, 2, MLA_STATS_ROUNDED, 0x1p-20), .exp_error = (error)
 
 /* Scores of w columns. The first addition is to zero. Sixteen lanes: ceil(w/16) - 1 additions and
  * 4 levels; pairwise: up to 1024 columns. */
@@ -58,8 +60,8 @@
 
 /* The blocks of 8 of `online`, four times as coarse. */
 #define MLA_MODEL_COARSE_SUMS                                                                      \
-    MLA_MODEL_UNIT(0x1p-22, 2, MLA_STATS_ROUNDED), .exp_error = 0x1p-23, MLA_MODEL_LANES_SCORE,    \
-                                                   MLA_MODEL_BLOCKS(8, 0)
+    MLA_MODEL_UNIT(0x1p-22, 2, MLA_STATS_ROUNDED, 0x1p-126),                                       \
+        .exp_error = 0x1p-23, MLA_MODEL_LANES_SCORE, MLA_MODEL_BLOCKS(8, 0)
 
 /* bf16 wherever something is stored, a rough exponential, a cut scale in the rescale. */
 #define MLA_MODEL_BF16_ALL                                                                         \

@@ -46,6 +46,7 @@ struct run {
     struct mla_store *store;
     struct mla_counts counts;
     int64_t slow_skipped;
+    double row_tests;
     int oracle_threads;
     int64_t bytes_max;
 };
@@ -180,6 +181,7 @@ static int judge_kernel(struct run *run, struct mla_subject *subject, const stru
     struct mla_judge_options judge = {.seconds_limit = run->options.in_process ? 0 : limit,
                                       .oracle_threads = run->oracle_threads,
                                       .plain_oracle = run->options.plain_oracle,
+                                      .row_tests = run->row_tests,
                                       .relations =
                                           run->options.relations && !test->slow ? UINT32_MAX : 0};
     mla_case_format(test, line);
@@ -230,18 +232,37 @@ static void progress(const struct run *run, size_t done)
         fputc('\n', stderr);
 }
 
+/* Left out: the other operation's cases, and slow ones unless they were named or asked for. */
+static bool is_run(const struct run *run, const struct mla_case *test, int64_t *slow_skipped)
+{
+    bool named = run->options.cases_n + run->options.ids_n > 0;
+    if (!wanted(&run->options, test))
+        return false;
+    if (test->slow && !run->options.slow && !named) {
+        ++*slow_skipped;
+        return false;
+    }
+    return true;
+}
+
+/* All row-energy tests there can be, before the first is made: their number sets the threshold. */
+static double count_row_tests(const struct run *run)
+{
+    double sum = 1;
+    for (size_t i = 0; i < run->corpus.n; i++)
+        if (is_run(run, &run->corpus.cases[i], &(int64_t){0}))
+            sum += mla_judge_row_tests(&run->corpus.cases[i]) * (double)run->kernels.n;
+    return sum;
+}
+
 static int judge_cases(struct run *run)
 {
     int code = 0;
+    run->row_tests = count_row_tests(run);
     for (size_t i = 0; i < run->corpus.n && code == 0 && !mla_interrupted; i++) {
         const struct mla_case *test = &run->corpus.cases[i];
-        bool named = run->options.cases_n + run->options.ids_n > 0;
-        if (!wanted(&run->options, test))
+        if (!is_run(run, test, &run->slow_skipped))
             continue;
-        if (test->slow && !run->options.slow && !named) {
-            run->slow_skipped++;
-            continue;
-        }
         code = judge_case(run, test);
         progress(run, i + 1);
     }

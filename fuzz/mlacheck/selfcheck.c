@@ -7,6 +7,7 @@
  * sample of rows the fast evaluation of the definition is held against the plain one.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,8 @@ static const char help[] =
 
 struct line {
     int64_t cases, accused, unjudged;
-    double worst; /* err/B */
+    double worst;  /* err/B */
+    double energy; /* over its threshold; -1: no row tested */
 };
 
 struct selfcheck {
@@ -54,6 +56,7 @@ struct selfcheck {
     int64_t mismatches, compared;
     struct line lines[MLA_KERNELS_MAX];
     double sharpest[FAMILIES_MAX];
+    double row_tests; /* of the whole check, fixed before its first case */
     int64_t by_family[FAMILIES_MAX];
     int code; /* of an error that ends the check */
 };
@@ -136,6 +139,7 @@ static void record(struct selfcheck *check, const struct mla_case *test, int64_t
     line->cases++;
     line->accused += failed;
     line->unjudged += verdict->kind == MLA_VERDICT_UNJUDGED;
+    line->energy = fmax(line->energy, verdict->elements_n > 0 ? verdict->max_energy : -1);
     if (verdict->elements_n > 0) {
         check->by_family[f]++;
         if (verdict->max_ratio > line->worst)
@@ -155,7 +159,8 @@ static void run_case(struct selfcheck *check, int64_t i)
     struct mla_case test = draw(check, i);
     struct mla_subject *subject;
     struct mla_verdict verdict = {.kind = MLA_VERDICT_UNJUDGED, .relation = ""};
-    struct mla_judge_options judge = {.seconds_limit = 0, .oracle_threads = 1, .relations = 0};
+    struct mla_judge_options judge = {
+        .seconds_limit = 0, .oracle_threads = 1, .relations = 0, .row_tests = check->row_tests};
     char error[MLA_CASE_ERROR_MAX];
     double ratio = 0;
     int64_t rows = 0;
@@ -191,6 +196,16 @@ static void *worker(void *context)
     }
     mla_oracle_thread_done();
     return NULL;
+}
+
+static void count_row_tests(struct selfcheck *check)
+{
+    for (size_t k = 0; k < check->kernels.n; k++)
+        check->lines[k].energy = -1;
+    for (int64_t i = 0; i < check->options.number && !mla_interrupted; i++) {
+        struct mla_case test = draw(check, i);
+        check->row_tests += mla_judge_row_tests(&test);
+    }
 }
 
 static void run_cases(struct selfcheck *check)
@@ -236,11 +251,15 @@ static void print_table(const struct selfcheck *check)
 {
     size_t families_n;
     const struct mla_family *const *families = mla_families(&families_n);
-    printf("\n%-32s %8s %8s %8s %10s\n", "adversary", "cases", "accused", "unjudged", "err/bound");
+    printf("\n%-32s %8s %8s %8s %10s %10s\n", "adversary", "cases", "accused", "unjudged",
+           "err/bound", "energy");
     for (size_t k = 0; k < check->kernels.n; k++) {
         const struct line *line = &check->lines[k];
-        printf("%-32s %8" PRId64 " %8" PRId64 " %8" PRId64 " %10.4f\n", check->kernels.list[k].spec,
+        printf("%-32s %8" PRId64 " %8" PRId64 " %8" PRId64 " %10.4f", check->kernels.list[k].spec,
                line->cases, line->accused, line->unjudged, line->worst);
+        if (line->energy >= 0)
+            printf(" %10.4f", line->energy);
+        putchar('\n');
     }
     printf("\n%-32s %8s %28s\n", "family", "judged", "sharpest err/bound");
     for (size_t f = 0; f < families_n; f++)
@@ -253,16 +272,19 @@ static void print_json(const struct selfcheck *check)
     size_t families_n;
     const struct mla_family *const *families = mla_families(&families_n);
     int64_t unjudged = 0;
-    for (size_t k = 0; k < check->kernels.n; k++)
+    double energy = -1;
+    for (size_t k = 0; k < check->kernels.n; k++) {
         unjudged += check->lines[k].unjudged;
+        energy = fmax(energy, check->lines[k].energy);
+    }
     printf("{\"adversary_cases\":%" PRId64 ",\"accused_certain\":%" PRId64
            ",\"accused_improbable\":%" PRId64 ",\"sharpest\":{",
            check->done, check->certain, check->improbable);
     for (size_t f = 0; f < families_n; f++)
         printf("%s\"%s\":%.6g", f == 0 ? "" : ",", families[f]->name, check->sharpest[f]);
     printf("},\"definition_mismatch\":%" PRId64 ",\"definition_rows\":%" PRId64
-           ",\"unjudged\":%" PRId64 "}\n",
-           check->mismatches, check->compared, unjudged);
+           ",\"unjudged\":%" PRId64 ",\"energy\":%.6g}\n",
+           check->mismatches, check->compared, unjudged, energy);
 }
 
 static int finish(struct selfcheck *check)
@@ -305,6 +327,7 @@ int mla_verb_selfcheck(int argc, char **argv)
     code = code != 0 ? code : begin(&check, argc, argv);
     if (code == 0) {
         pthread_mutex_init(&check.lock, NULL);
+        count_row_tests(&check);
         run_cases(&check);
         pthread_mutex_destroy(&check.lock);
         code = check.code != 0 ? check.code : finish(&check);

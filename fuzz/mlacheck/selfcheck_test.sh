@@ -22,6 +22,7 @@ timeout 800 "$mlacheck" selfcheck --cases "$cases" --jobs 2 --db "$db" --json >"
 code=$?
 tail -1 "$dir/out"
 check 'nobody accused' 0 '' test "$code" -eq 0
+check 'rows were held against chance' 1 '' grep -q '"energy":-1' "$dir/out"
 check 'all cases run' 0 "\"adversary_cases\":$cases,\"accused_certain\":0,\"accused_improbable\":0," \
     tail -1 "$dir/out"
 check 'no two truths' 0 '"definition_mismatch":0' tail -1 "$dir/out"
@@ -45,6 +46,12 @@ for cheat in add p exp frame; do
     check "cheat-$cheat" 1 "FAIL" "$mlacheck" selfcheck --kernel "adversary:cheat-$cheat" --cases 60 \
         --db "$dir/cheats.db"
 done
+# one that keeps every element inside, but looks at V where it said it would not; and one that does not
+line='ring v=1 R=1 B=1 H=1 Nq=32 Nk=512 Bk=1 G=512 Bg=1 DH=64 DV=32 L=512 scale=- balanced=0 slot=- P=- topology=ring links=1 q_chunk=32 k_chunk=64 threads=0 family=profile region=flat amount=0 poison=noise future=- stats=1 seed=1 rows=8 row_seed=1 slow=0 set=- put=-'
+check 'cheat-sight' 1 'fail-improbable' "$mlacheck" run --kernel adversary:cheat-sight --case "$line" \
+    --db "$dir/cheats.db"
+check 'the blind' 0 '1 passed' "$mlacheck" run --kernel adversary:blind-rough --case "$line" \
+    --db "$dir/cheats.db"
 check 'the repeat' 1 'fail-certain' bash -c \
     "eval \"\$('$mlacheck' selfcheck --kernel adversary:cheat-p --cases 60 --db '$dir/cheats.db' |
         sed -n 's|^  repro: mlacheck|\"$mlacheck\"|p' | head -1) --db '$dir/cheats.db'\""
