@@ -20,8 +20,8 @@
  *     o_l   quotient, 1 rounding                                             (1+u)
  * so |o_l computed - o_l| <= ((1+u)^(n+3) (1-u)^-n - 1) * S_l <= (2n+8) u S_l, S_l = sum_j
  * w_j|v_jl|, as 2n u < 2^-100. exp may underflow MPFR's range (below 2^-(2^61)) to 0: an absolute
- * error that the smallest subnormal double in out_radius covers. Rounding o_l to double adds 2^-53
- * |o_l|.
+ * error that the smallest subnormal double in out_low_radius covers. o_l is split into two doubles,
+ * the rest of which rounds by 2^-53 of the second.
  *
  * MPFR and GMP abort the process if they run out of memory; there is no way around it.
  */
@@ -33,30 +33,6 @@
 #include <stdlib.h>
 
 #define WORK_BITS 192
-
-/* ---- the thread's MPFR state ------------------------------------------------------------------*/
-
-struct mla_oracle_mpfr_state mla_oracle_mpfr_enter(void)
-{
-    const struct mla_oracle_mpfr_state state = {mpfr_get_emin(), mpfr_get_emax(),
-                                                mpfr_flags_save()};
-
-    (void)mpfr_set_emin(mpfr_get_emin_min());
-    (void)mpfr_set_emax(mpfr_get_emax_max());
-    return state;
-}
-
-void mla_oracle_mpfr_leave(const struct mla_oracle_mpfr_state *state)
-{
-    (void)mpfr_set_emin(state->emin);
-    (void)mpfr_set_emax(state->emax);
-    mpfr_flags_restore(state->flags, MPFR_FLAGS_ALL);
-}
-
-void mla_oracle_thread_done(void)
-{
-    mpfr_free_cache();
-}
 
 /* ---- which exponents occur, and do all numbers take part as numbers? --------------------------*/
 
@@ -293,9 +269,13 @@ static void outputs(struct mla_truth *truth, mpfr_t *sums, mpfr_t z)
 
         mpfr_div(sums[l], sums[l], z, MPFR_RNDN);
         truth->out[l] = mpfr_get_d(sums[l], MPFR_RNDN);
-        truth->out_radius[l] =
-            mla_oracle_up(ldexp(spread * factor, -WORK_BITS) + 0x1p-53 * fabs(truth->out[l]), 4) +
+        (void)mpfr_sub_d(sums[l], sums[l], truth->out[l], MPFR_RNDN); /* exact */
+        truth->out_low[l] = mpfr_get_d(sums[l], MPFR_RNDN);
+        truth->out_low_radius[l] =
+            mla_oracle_up(ldexp(spread * factor, -WORK_BITS) + 0x1p-53 * fabs(truth->out_low[l]),
+                          4) +
             2.0 * DBL_TRUE_MIN;
+        truth->out_radius[l] = mla_oracle_up(fabs(truth->out_low[l]) + truth->out_low_radius[l], 1);
     }
 }
 
@@ -317,47 +297,6 @@ static void numbers_free(mpfr_t *numbers, int64_t n)
         mpfr_clear(numbers[i]);
     }
     free(numbers);
-}
-
-static bool allocate(struct mla_truth *truth)
-{
-    double **const per_key[] = {&truth->magnitude, &truth->lost, &truth->score, &truth->gap,
-                                &truth->weight};
-    double **const per_column[] = {&truth->out, &truth->out_radius, &truth->abs_value};
-    bool ok = true;
-
-    truth->value = calloc((size_t)truth->keys_n, sizeof *truth->value);
-    ok = truth->value != NULL;
-    for (size_t i = 0; i < sizeof per_key / sizeof per_key[0]; i++) {
-        *per_key[i] = calloc((size_t)truth->keys_n, sizeof(double));
-        ok = ok && *per_key[i] != NULL;
-    }
-    for (size_t i = 0; i < sizeof per_column / sizeof per_column[0]; i++) {
-        *per_column[i] = calloc((size_t)truth->columns_n, sizeof(double));
-        ok = ok && *per_column[i] != NULL;
-    }
-    return ok;
-}
-
-void mla_truth_free(struct mla_truth *truth)
-{
-    if (truth == NULL) {
-        return;
-    }
-    if (truth->has_exact) {
-        mpfr_clear(truth->exact_lse);
-        mpfr_clear(truth->exact_max);
-    }
-    free(truth->abs_value);
-    free(truth->out_radius);
-    free(truth->out);
-    free(truth->weight);
-    free(truth->gap);
-    free(truth->score);
-    free(truth->lost);
-    free(truth->magnitude);
-    free(truth->value);
-    free(truth);
 }
 
 /* ---- the row ----------------------------------------------------------------------------------*/
@@ -400,11 +339,7 @@ int32_t mla_oracle_define(const struct mla_oracle_input *input, struct mla_truth
     struct span query;
     struct span keys;
 
-    truth->keys_n = input->keys_n;
-    truth->width = input->part_n[0] + input->part_n[1];
-    truth->columns_n = input->columns_n;
-    truth->shard_blocks = input->shard_blocks;
-    truth->scale = (double)input->scale;
+    mla_oracle_truth_begin(input, truth);
     if (input->is_pad) {
         truth->state = MLA_ROW_EMPTY;
         return MLA_OK;
@@ -417,11 +352,8 @@ int32_t mla_oracle_define(const struct mla_oracle_input *input, struct mla_truth
         truth->state = MLA_ROW_EMPTY;
         return MLA_OK;
     }
-    if (!allocate(truth)) {
+    if (!mla_oracle_truth_allocate(truth)) {
         return MLA_ERR_NOMEM;
-    }
-    for (int64_t j = 0; j < input->keys_n; j++) {
-        truth->value[j] = input->keys[0][j];
     }
     if (!magnitudes(input, truth) || !value_sums(truth)) {
         truth->state = MLA_ROW_RANGE;
@@ -429,18 +361,4 @@ int32_t mla_oracle_define(const struct mla_oracle_input *input, struct mla_truth
     }
     truth->state = MLA_ROW_OK;
     return evaluate(input, exact_bits(query, keys, truth->width), truth);
-}
-
-struct mla_truth_info mla_truth_info(const struct mla_truth *truth)
-{
-    struct mla_truth_info info = {.state = truth->state,
-                                  .keys_n = truth->keys_n,
-                                  .width = truth->width,
-                                  .columns_n = truth->columns_n};
-
-    info.max = truth->state == MLA_ROW_OK      ? truth->max
-               : truth->state == MLA_ROW_EMPTY ? -INFINITY
-                                               : NAN;
-    info.log_sum_exp = truth->state == MLA_ROW_OK ? truth->log_sum_exp : info.max;
-    return info;
 }

@@ -42,7 +42,7 @@ static struct mla_truth *truth_of(const struct mla_oracle_test_row *row)
     struct mla_truth *truth = NULL;
 
     assert_int_equal(mla_refuse_ring(&row->args).status, MLA_ERR_PARAM); /* no gathered, no out */
-    assert_int_equal(mla_truth_ring(&row->args, row->row, &truth), MLA_OK);
+    assert_int_equal(mla_definition_ring(&row->args, row->row, &truth), MLA_OK);
     assert_non_null(truth);
     return truth;
 }
@@ -319,7 +319,7 @@ static void sparse_multiset(void **state)
     c_kv[2 * 512 + 100] = bf16(4.0);
     c_kv[3 * 512 + 100] = bf16(8.0);
     c_kv[0] = 0x7fc0; /* no index of row 1 names key 0 */
-    assert_int_equal(mla_truth_sparse(&args, (struct mla_row){.head = 5, .row = 1}, &truth),
+    assert_int_equal(mla_definition_sparse(&args, (struct mla_row){.head = 5, .row = 1}, &truth),
                      MLA_OK);
     assert_int_equal(mla_truth_info(truth).state, MLA_ROW_OK);
     assert_int_equal(mla_truth_info(truth).width, 513);
@@ -329,22 +329,25 @@ static void sparse_multiset(void **state)
 
     q_pe[16 + 5] = bf16(1.0); /* key 3 scores 128 more: it alone is left */
     k_pe[3] = bf16(128.0);
-    assert_int_equal(mla_truth_sparse(&args, (struct mla_row){.head = 5, .row = 1}, &truth),
+    assert_int_equal(mla_definition_sparse(&args, (struct mla_row){.head = 5, .row = 1}, &truth),
                      MLA_OK);
     near(truth->out[100], 8.0, 0.0);
     near(truth->max, 128.0, 0.0);
     mla_truth_free(truth);
 
     k_pe[2] = 0x7f80; /* Inf in a visible key's rope part */
-    assert_int_equal(mla_truth_sparse(&args, (struct mla_row){.head = 5, .row = 1}, &truth),
+    assert_int_equal(mla_definition_sparse(&args, (struct mla_row){.head = 5, .row = 1}, &truth),
                      MLA_OK);
     assert_int_equal(mla_truth_info(truth).state, MLA_ROW_NONFINITE);
     mla_truth_free(truth);
 
-    assert_int_equal(mla_truth_sparse(&args, (struct mla_row){.head = 16}, &truth), MLA_ERR_PARAM);
+    assert_int_equal(mla_definition_sparse(&args, (struct mla_row){.head = 16}, &truth),
+                     MLA_ERR_PARAM);
     assert_null(truth);
-    assert_int_equal(mla_truth_sparse(&args, (struct mla_row){.row = 2}, &truth), MLA_ERR_PARAM);
-    assert_int_equal(mla_truth_sparse(&args, (struct mla_row){.rank = 1}, &truth), MLA_ERR_PARAM);
+    assert_int_equal(mla_definition_sparse(&args, (struct mla_row){.row = 2}, &truth),
+                     MLA_ERR_PARAM);
+    assert_int_equal(mla_definition_sparse(&args, (struct mla_row){.rank = 1}, &truth),
+                     MLA_ERR_PARAM);
     free(c_kv);
     free(q_lift);
 }
@@ -409,7 +412,7 @@ static void pad_row_is_empty(void **state)
     row->args.kv_actual_isl = 0;
     row->args.logical_n = 32;
     row->args.ring_size = 1;
-    assert_int_equal(mla_truth_ring(&row->args, (struct mla_row){.row = 31}, &truth), MLA_OK);
+    assert_int_equal(mla_definition_ring(&row->args, (struct mla_row){.row = 31}, &truth), MLA_OK);
     assert_int_equal(truth->state, MLA_ROW_OK);
     assert_int_equal(truth->keys_n, 32);
     mla_truth_free(truth);
@@ -422,12 +425,12 @@ static void pad_row_is_empty(void **state)
     row->args.q = q;
     row->args.kv = kv;
     row->q_all[0] = 0x7fc0;
-    assert_int_equal(mla_truth_ring(&row->args, (struct mla_row){.rank = 1}, &truth), MLA_OK);
+    assert_int_equal(mla_definition_ring(&row->args, (struct mla_row){.rank = 1}, &truth), MLA_OK);
     assert_int_equal(mla_truth_info(truth).state, MLA_ROW_EMPTY);
     assert_int_equal(mla_truth_info(truth).keys_n, 0);
     assert_true(isinf(mla_truth_info(truth).max));
     mla_truth_free(truth);
-    assert_int_equal(mla_truth_ring(&row->args, (struct mla_row){.rank = 2}, &truth),
+    assert_int_equal(mla_definition_ring(&row->args, (struct mla_row){.rank = 2}, &truth),
                      MLA_ERR_PARAM);
     mla_oracle_test_row_free(row);
 }
@@ -469,8 +472,8 @@ static void rows_are_found(void **state)
         const int64_t batch = i / 2;
         const int64_t head = i % 2;
 
-        assert_int_equal(mla_truth_ring(&row->args, (struct mla_row){1, batch, head, 3}, &truth),
-                         MLA_OK);
+        assert_int_equal(
+            mla_definition_ring(&row->args, (struct mla_row){1, batch, head, 3}, &truth), MLA_OK);
         assert_int_equal(truth->keys_n, 36);
         assert_int_equal(truth->shard_blocks, 2);
         near(truth->max, 2.0 + 2.0 * (double)batch + 4.0 * (double)head, 0.0);
@@ -481,7 +484,7 @@ static void rows_are_found(void **state)
         1; /* slot 1 of the cache; the queries of rank 1 are then heads 0, 1 of batch 0 */
     row->args.has_slot = 1;
     row->args.kv_cache_batch_idx = 1;
-    assert_int_equal(mla_truth_ring(&row->args, (struct mla_row){1, 0, 1, 3}, &truth), MLA_OK);
+    assert_int_equal(mla_definition_ring(&row->args, (struct mla_row){1, 0, 1, 3}, &truth), MLA_OK);
     near(truth->max, 6.0, 0.0);
     near(truth->out[0], 3.0 + 4.0 / 36.0, 0x1p-50);
     mla_truth_free(truth);
@@ -552,7 +555,7 @@ static void *run_job(void *argument)
     for (int i = 0; i < 20; i++) {
         struct mla_truth *truth = NULL;
 
-        job->ok = mla_truth_ring(&job->row->args, job->row->row, &truth) == MLA_OK && job->ok;
+        job->ok = mla_definition_ring(&job->row->args, job->row->row, &truth) == MLA_OK && job->ok;
         if (truth != NULL) {
             memcpy(job->out, truth->out, sizeof job->out);
         }

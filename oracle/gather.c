@@ -3,7 +3,7 @@
  * gather.c - from a call and a row to that row's truth.
  *
  * Collects the query row and the rows of all visible keys as pointers into the caller's tensors and
- * hands them to the definition. No arithmetic happens here.
+ * hands them to the fast evaluation or to the plain one. No arithmetic happens here.
  */
 #include "oracle/truth.h"
 #include "oracle/visible.h"
@@ -22,19 +22,33 @@ static bool allocate_keys(struct mla_oracle_input *input, int64_t n)
     return input->keys[0] != NULL && input->keys[1] != NULL;
 }
 
-static int32_t evaluate(const struct mla_oracle_input *input, struct mla_truth **truth)
+/* The truth takes over the arrays of keys; *input has none afterwards. */
+static int32_t evaluate(struct mla_oracle_input *input, bool is_plain, struct mla_truth **truth)
 {
     struct mla_truth *made = calloc(1, sizeof *made);
+    bool is_fine = false;
+    int32_t status = MLA_OK;
 
+    if (made != NULL && !is_plain) {
+        status = mla_oracle_attend(input, made, &is_fine);
+        if (status == MLA_OK && !is_fine) {
+            mla_truth_free(made);
+            made = calloc(1, sizeof *made);
+        }
+    }
     if (made == NULL) {
         return MLA_ERR_NOMEM;
     }
-    const int32_t status = mla_oracle_define(input, made);
-
+    if (status == MLA_OK && !is_fine) {
+        status = mla_oracle_define(input, made);
+    }
     if (status != MLA_OK) {
         mla_truth_free(made);
         return status;
     }
+    made->input = *input;
+    input->keys[0] = NULL;
+    input->keys[1] = NULL;
     *truth = made;
     return MLA_OK;
 }
@@ -44,7 +58,8 @@ static float ring_scale(const struct mla_ring_args *a)
     return a->has_scale ? a->scale : (float)(1.0 / sqrt((double)a->head_dim));
 }
 
-int32_t mla_truth_ring(const struct mla_ring_args *a, struct mla_row row, struct mla_truth **truth)
+static int32_t truth_ring(const struct mla_ring_args *a, struct mla_row row, bool is_plain,
+                          struct mla_truth **truth)
 {
     struct mla_oracle_input input = {
         .part_n = {a->head_dim, 0}, .columns_n = a->head_dim_v, .scale = ring_scale(a)};
@@ -78,7 +93,7 @@ int32_t mla_truth_ring(const struct mla_ring_args *a, struct mla_row row, struct
     input.is_pad = visible.is_pad;
     input.query[0] =
         a->q[row.rank] + ((row.batch * a->heads + row.head) * a->q_rows + row.row) * a->head_dim;
-    status = evaluate(&input, truth);
+    status = evaluate(&input, is_plain, truth);
 done:
     free(input.keys[1]);
     free(input.keys[0]);
@@ -86,8 +101,8 @@ done:
     return status;
 }
 
-int32_t mla_truth_sparse(const struct mla_sparse_args *a, struct mla_row row,
-                         struct mla_truth **truth)
+static int32_t truth_sparse(const struct mla_sparse_args *a, struct mla_row row, bool is_plain,
+                            struct mla_truth **truth)
 {
     struct mla_oracle_input input = {.part_n = {a->latent, a->rope},
                                      .columns_n = a->latent,
@@ -115,10 +130,34 @@ int32_t mla_truth_sparse(const struct mla_sparse_args *a, struct mla_row row,
     }
     input.query[0] = a->q_lift + (row.row * a->heads + row.head) * a->latent;
     input.query[1] = a->q_pe + (row.row * a->heads + row.head) * a->rope;
-    status = evaluate(&input, truth);
+    status = evaluate(&input, is_plain, truth);
 done:
     free(input.keys[1]);
     free(input.keys[0]);
     mla_oracle_visible_free(&visible);
     return status;
+}
+
+int32_t mla_truth_ring(const struct mla_ring_args *args, struct mla_row row,
+                       struct mla_truth **truth)
+{
+    return truth_ring(args, row, false, truth);
+}
+
+int32_t mla_truth_sparse(const struct mla_sparse_args *args, struct mla_row row,
+                         struct mla_truth **truth)
+{
+    return truth_sparse(args, row, false, truth);
+}
+
+int32_t mla_definition_ring(const struct mla_ring_args *args, struct mla_row row,
+                            struct mla_truth **truth)
+{
+    return truth_ring(args, row, true, truth);
+}
+
+int32_t mla_definition_sparse(const struct mla_sparse_args *args, struct mla_row row,
+                              struct mla_truth **truth)
+{
+    return truth_sparse(args, row, true, truth);
 }

@@ -7,7 +7,7 @@
  * position map with it. Three questions are answered here:
  *
  *   mla_refuse_ring / _sparse   must this call be refused, with which status, naming what?
- *   mla_truth_ring / _sparse    what does the definition say about one (head, query row), in MPFR?
+ *   mla_truth_ring / _sparse    what does the definition say about one (head, query row)?
  *   mla_bound_row / _stats      which outputs may a kernel with this arithmetic model produce?
  */
 #ifndef MLA_ORACLE_ORACLE_H
@@ -54,7 +54,7 @@ enum mla_row_state {
     MLA_ROW_RANGE = 3      /* a sum may exceed FLT_MAX/2: unspecified */
 };
 
-/* Everything the definition says about one row. Opaque: it holds MPFR numbers. */
+/* Everything the definition says about one row, with a certified radius. Opaque. */
 struct mla_truth;
 
 /* The part of it that anyone may read. */
@@ -68,8 +68,10 @@ struct mla_truth_info {
 };
 
 /*
- * Evaluate the definition for one row of a call that must be accepted, in plain MPFR: exact scores,
- * exponentials and sums at a precision that keeps every radius far below any bound.
+ * Evaluate the definition for one row of a call that must be accepted: exact scores, exponentials
+ * and sums with a proved error, at most 2^-64 of sum_j w_j|v_j| (or 2^-190) for every output.
+ * mla_truth_*: the fast way (oracle/attention.c); mla_definition_*: the plain and slow one
+ * (oracle/definition.c), in MPFR with 192 bits. They differ by no more than their radii.
  *
  * visible keys   those of the one position rule (ring), the listed multiset or dense range (sparse)
  * non-finite     state MLA_ROW_NONFINITE, no values
@@ -84,9 +86,31 @@ int32_t mla_truth_ring(const struct mla_ring_args *args, struct mla_row row,
                        struct mla_truth **truth);
 int32_t mla_truth_sparse(const struct mla_sparse_args *args, struct mla_row row,
                          struct mla_truth **truth);
+int32_t mla_definition_ring(const struct mla_ring_args *args, struct mla_row row,
+                            struct mla_truth **truth);
+int32_t mla_definition_sparse(const struct mla_sparse_args *args, struct mla_row row,
+                              struct mla_truth **truth);
 struct mla_truth_info mla_truth_info(const struct mla_truth *truth);
+
+/*
+ * Do two truths of the same row agree? The largest difference of an output, of the maximum and of
+ * the log-sum-exp over the two radii together: at most 1 unless one of them is wrong. +inf where
+ * the states, the exact maxima or the upper bounds a truth holds are incompatible. Thread-safe.
+ */
+double mla_truth_disagreement(const struct mla_truth *a, const struct mla_truth *b);
 void mla_truth_free(struct mla_truth *truth);
 void mla_oracle_thread_done(void);
+
+/*
+ * The bf16 nearest to o of a column (ties to even), by Ziv's strategy: the truth's own radius mostly
+ * decides; where a midpoint of two bf16 lies inside it, the column is evaluated again with 256, 512
+ * and 1024 bits. Exact results (equal scores) decide ties; an o that is within 2^-1000 of a midpoint
+ * without being known to be it (scores in pairs over values whose mean is one) stays undecided:
+ * nearest holds both neighbours then, and otherwise the same value twice.
+ *
+ * MLA_OK; MLA_ERR_PARAM: a row without values, or no such column; MLA_ERR_NOMEM. Thread-safe.
+ */
+int32_t mla_truth_nearest(const struct mla_truth *truth, int64_t column, uint16_t nearest[2]);
 
 /* ---- bound ------------------------------------------------------------------------------------*/
 

@@ -2,9 +2,9 @@
  *
  * truth.h - the inside of struct mla_truth, and how it is made.
  *
- * gather.c finds the tensors' rows that belong to one output row, definition.c evaluates the
- * definition on them, and the files of the bound read the result. Numbers marked "upper" are never
- * below the real value they stand for.
+ * gather.c finds the tensors' rows that belong to one output row, attention.c (fast) or definition.c
+ * (plain) evaluates the definition on them, and the files of the bound read the result. Numbers
+ * marked "upper" are never below the real value they stand for.
  */
 #ifndef MLA_ORACLE_TRUTH_H
 #define MLA_ORACLE_TRUTH_H
@@ -29,33 +29,36 @@ struct mla_oracle_input {
 };
 
 struct mla_truth {
-    int32_t state; /* enum mla_row_state */
+    int32_t state;                 /* enum mla_row_state */
+    struct mla_oracle_input input; /* what it was made from; the arrays of keys are owned */
     int64_t keys_n;
     int64_t width;
     int64_t columns_n;
     int64_t shard_blocks;
     double scale;
-    bool has_subnormal_value;
+    bool has_subnormal_value; /* false: no value is subnormal */
 
     /* Per key j, state OK only. */
-    const uint16_t **value; /* V row */
+    const uint16_t **value; /* V row: input.keys[0] */
     double *magnitude;      /* scale * sum_i |q_i k_ji|, upper */
     double *lost;           /* the part of it where q_i or k_ji is subnormal, upper */
     double *score;          /* |x_j|, x_j = scale * sum_i q_i k_ji, upper */
-    double *gap;            /* M - x_j, upper and at most 1 + 2^-52 times too large */
-    double *weight;         /* w_j, upper, at most 1 + 2^-50 times too large, at least 2^-600 */
+    double *gap;            /* M - x_j, upper and at most 1 + 2^-50 times too large */
+    double *weight;         /* w_j, upper, at most 1 + 2^-49 times too large, at least 2^-600 */
 
     /* Per column l, state OK only. */
-    double *out;        /* o_l, nearest */
-    double *out_radius; /* |out - o_l| at most */
-    double *abs_value;  /* sum_j |v_jl|, upper */
+    double *out;            /* o_l */
+    double *out_radius;     /* |out - o_l| at most */
+    double *out_low;        /* out + out_low is o_l .. */
+    double *out_low_radius; /* .. up to this: at most 2^-64 sum_j w_j|v_jl|, or 2^-190 */
+    double *abs_value;      /* sum_j |v_jl|, upper */
 
     double max;         /* M, nearest */
     double log_sum_exp; /* nearest */
     double log_sum;     /* ln Z, nearest */
     bool has_exact;     /* the two below are initialised */
     mpfr_t exact_max;   /* M, exact */
-    mpfr_t exact_lse;   /* M + ln Z, within keys_n * 2^-180 * (1 + |M + ln Z|) */
+    mpfr_t exact_lse;   /* M + ln Z, within 2^-62 (1 + |M + ln Z|) */
 };
 
 /* Smallest weight stored: keeps products of weights and bf16 values out of the subnormal doubles.
@@ -88,8 +91,17 @@ struct mla_oracle_mpfr_state {
 struct mla_oracle_mpfr_state mla_oracle_mpfr_enter(void);
 void mla_oracle_mpfr_leave(const struct mla_oracle_mpfr_state *state);
 
+/* truth.c: what input says by itself; the arrays of a row with keys (zeroed). */
+void mla_oracle_truth_begin(const struct mla_oracle_input *input, struct mla_truth *truth);
+bool mla_oracle_truth_allocate(struct mla_truth *truth);
+
 /* Evaluate the definition on input into a zeroed truth. MLA_OK, _NOMEM, or _INTERNAL (a sum that
  * must be exact was not). On error the caller frees what there is with mla_truth_free. */
 int32_t mla_oracle_define(const struct mla_oracle_input *input, struct mla_truth *truth);
+
+/* The same fast. MLA_OK or _NOMEM; *is_fine false: the radii are wider than struct mla_truth
+ * promises, and the truth must be made by mla_oracle_define instead. */
+int32_t mla_oracle_attend(const struct mla_oracle_input *input, struct mla_truth *truth,
+                          bool *is_fine);
 
 #endif
