@@ -43,6 +43,12 @@ enum mla_region {
     MLA_REGION_EQUAL_MAXIMA, /* equal maxima across shards */
     MLA_REGION_CLUSTERS,     /* clusters of exactly equal scores */
     MLA_REGION_SELECT,       /* one key above all others by > 104/scale, another for each row */
+    MLA_REGION_TINY,         /* from here on family extreme, which has them explained */
+    MLA_REGION_SUBNORMAL,
+    MLA_REGION_HUGE,
+    MLA_REGION_COPIES,
+    MLA_REGION_BINADE,
+    MLA_REGION_STAIRS,
     MLA_REGION_N
 };
 
