@@ -32,4 +32,18 @@ static inline uint16_t mla_bf16_from_float(float value)
     return (uint16_t)((bits + UINT32_C(0x7fff) + ((bits >> 16) & 1U)) >> 16);
 }
 
+/* value rounded to a bfloat16, as a float32. */
+static inline float mla_bf16_round(float value)
+{
+    return mla_bf16_to_float(mla_bf16_from_float(value));
+}
+
+/* value cut to a bfloat16: toward zero. */
+static inline float mla_bf16_cut(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return mla_bf16_to_float((uint16_t)(bits >> 16));
+}
+
 #endif

@@ -7,6 +7,9 @@
 
 #include "impl/mla_kernel.h"
 
+extern const struct mla_kernel mla_kernel_plain;
+extern const struct mla_kernel mla_kernel_nki;
+extern const struct mla_kernel mla_kernel_ttnn;
 extern const struct mla_kernel mla_kernel_scalar;
 
 #endif

@@ -9,6 +9,9 @@
 #include <string.h>
 
 static const struct mla_kernel *const kernels[] = {
+    &mla_kernel_ttnn,
+    &mla_kernel_nki,
+    &mla_kernel_plain,
     &mla_kernel_scalar,
 };
 

@@ -11,7 +11,8 @@
  * neighbours have ready - also for shards the rank itself does not attend, which it must forward -
  * and then, if the shard of its current step is there, attends one item. There is no barrier
  * between steps: ranks drift apart as far as the data allows. Only a worker none of whose seats can
- * move sleeps, until some rank has received something. It ends when its seats have finished all
+ * move sleeps, until some rank has received something. A kernel of two passes goes through the steps
+ * twice; the shards stay where they are. It ends when its seats have finished all
  * steps and everything has reached their ranks, so no thread leaves before what others need has
  * moved on.
  */
@@ -40,6 +41,7 @@ struct ring_call {
     float scale;
     int64_t chunks_n;                                  /* query chunks of a (batch, head) */
     int64_t items_n;                                   /* of a rank */
+    int64_t steps_n;                                   /* of a seat: every shard in every pass */
     int64_t k_chunk;                                   /* k_chunk_size, at most kv_rows */
     struct mla_attend_state states[MLA_RING_SIZE_MAX]; /* per rank: [batch*heads*q_rows] */
     void **scratch;                                    /* per worker */
@@ -82,8 +84,9 @@ static struct mla_attend_state state_at(const struct ring_call *call, int64_t ra
 {
     const struct mla_attend_state *all = &call->states[rank];
     const int64_t at = line * call->args->q_rows + row;
-    return (struct mla_attend_state){
-        .max = all->max + at, .sum = all->sum + at, .out = all->out + at * call->shape.value_n};
+    return (struct mla_attend_state){.max = all->max + at,
+                                     .sum = all->sum + at * call->shape.sums_n,
+                                     .out = all->out + at * call->shape.value_n};
 }
 
 /* Visible keys of each row of a tile within one shard; returns the most any row sees. */
@@ -100,8 +103,9 @@ static int64_t count_visible(const struct ring_call *call, int64_t rank, int64_t
 }
 
 /* One tile of query rows against the visible part of one shard, K chunk by K chunk. */
-static void attend_tile(const struct ring_call *call, void *scratch, int64_t rank, int64_t source,
-                        const struct item *item, int64_t first_row, int64_t rows_n)
+static void attend_tile(const struct ring_call *call, void *scratch, mla_attend_block *block,
+                        int64_t rank, int64_t source, const struct item *item, int64_t first_row,
+                        int64_t rows_n)
 {
     const struct mla_ring_args *args = call->args;
     const uint16_t *shard = mla_transport_shard(&call->transport, rank, source, item->batch);
@@ -126,16 +130,16 @@ static void attend_tile(const struct ring_call *call, void *scratch, int64_t ran
             const int64_t left = counts[r] - key;
             visible[r] = left < 0 ? 0 : min_of(left, call->k_chunk);
         }
-        call->attend->block(&call->shape, scratch, rows_n, visible, &keys, call->scale, &state);
+        block(&call->shape, scratch, rows_n, visible, &keys, call->scale, &state);
     }
 }
 
-static void attend_item(const struct ring_call *call, void *scratch, int64_t rank, int64_t source,
-                        int64_t number)
+static void attend_item(const struct ring_call *call, void *scratch, mla_attend_block *block,
+                        int64_t rank, int64_t source, int64_t number)
 {
     const struct item item = item_of(call, number);
     for (int64_t r = 0; r < item.rows_n; r += MLA_ATTEND_ROWS) {
-        attend_tile(call, scratch, rank, source, &item, item.first + r,
+        attend_tile(call, scratch, block, rank, source, &item, item.first + r,
                     min_of(MLA_ATTEND_ROWS, item.rows_n - r));
     }
 }
@@ -151,7 +155,7 @@ static void finish_item(const struct ring_call *call, int64_t rank, int64_t numb
         stats = args->stats[rank] + item.line * 2 * args->q_rows + item.first;
     }
     for (int64_t r = 0; r < item.rows_n; r++) {
-        mla_finish_row(&state, r, args->head_dim_v, call->scale, MLA_OUT_NATURAL,
+        mla_finish_row(call->attend, &call->shape, &state, r, call->scale, MLA_OUT_NATURAL,
                        out + r * args->head_dim_v, stats != NULL ? stats + r : NULL,
                        stats != NULL ? stats + args->q_rows + r : NULL);
     }
@@ -159,25 +163,26 @@ static void finish_item(const struct ring_call *call, int64_t rank, int64_t numb
 
 static bool seat_is_done(const struct ring_call *call, const struct seat *seat)
 {
-    return seat->step == call->args->ring_size &&
-           mla_transport_complete(&call->transport, seat->rank);
+    return seat->step == call->steps_n && mla_transport_complete(&call->transport, seat->rank);
 }
 
 /* Attend the next item of the current step if it can be done now. */
 static bool seat_attend(struct ring_call *call, struct seat *seat, void *scratch)
 {
-    if (seat->step == call->args->ring_size) {
+    if (seat->step == call->steps_n) {
         return false;
     }
-    const int64_t source = call->transport.steps[seat->rank][seat->step].source;
+    mla_attend_block *block = call->attend->block[seat->step / call->args->ring_size];
+    const int64_t turn = seat->step % call->args->ring_size;
+    const int64_t source = call->transport.steps[seat->rank][turn].source;
     const bool is_active = mla_layout_step_active(&call->layout, seat->rank, source);
-    const bool is_last = seat->step == call->args->ring_size - 1;
+    const bool is_last = seat->step == call->steps_n - 1;
     if (is_active && !mla_transport_present(&call->transport, seat->rank, source)) {
         return false;
     }
     if (seat->item < call->items_n) {
         if (is_active) {
-            attend_item(call, scratch, seat->rank, source, seat->item);
+            attend_item(call, scratch, block, seat->rank, source, seat->item);
         }
         if (is_last) {
             finish_item(call, seat->rank, seat->item);
@@ -229,13 +234,13 @@ static bool prepare_rank(struct ring_call *call, int64_t rank)
     struct mla_attend_state *state = &call->states[rank];
     const int64_t rows_n = call->args->batch * call->args->heads * call->args->q_rows;
     state->max = mla_scratch_alloc(rows_n, sizeof *state->max);
-    state->sum = mla_scratch_alloc(rows_n, sizeof *state->sum);
+    state->sum = mla_scratch_alloc(rows_n * call->shape.sums_n, sizeof *state->sum);
     state->out = mla_scratch_alloc(rows_n * call->shape.value_n, sizeof *state->out);
     if (state->max == NULL || state->sum == NULL || state->out == NULL) {
         return false;
     }
     for (int64_t row = 0; row < rows_n; row++) {
-        mla_attend_begin(state, row);
+        mla_attend_begin(&call->shape, state, row);
     }
     return true;
 }
@@ -293,8 +298,11 @@ static void plan(struct ring_call *call, const struct mla_ring_args *args,
     call->k_chunk = min_of(args->k_chunk_size, args->kv_rows);
     call->chunks_n = (args->q_rows - 1) / q_chunk + 1;
     call->items_n = args->batch * args->heads * call->chunks_n;
-    call->shape = (struct mla_attend_shape){
-        .main_n = args->head_dim, .value_n = args->head_dim_v, .keys_n = call->k_chunk};
+    call->steps_n = mla_attend_passes(attend) * args->ring_size;
+    call->shape = (struct mla_attend_shape){.main_n = args->head_dim,
+                                            .value_n = args->head_dim_v,
+                                            .keys_n = call->k_chunk,
+                                            .sums_n = attend->sums_n};
 }
 
 static void release(struct ring_call *call, int64_t workers_n)

@@ -12,8 +12,8 @@
  * Causal MLA over a KV tensor sharded over a ring; formula, shapes, positions and non-finite rules
  * are those of struct mla_ring_args (impl/mla.h).
  *
- *   numerics  those of `attend`; each row is one online softmax over the K chunks of the active
- *             shards in visiting order, normalised once at the end: the bits depend on
+ *   numerics  those of `attend`; each row goes, in each pass, through the K chunks of the active
+ *             shards in visiting order and is normalised once at the end: the bits depend on
  *             k_chunk_size, layout and topology, not on threads, links or q_chunk_size
  *   errors    MLA_ERR_PARAM, MLA_ERR_SHAPE (see validate.h), MLA_ERR_NOMEM; then nothing was
  *             written

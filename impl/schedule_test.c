@@ -19,8 +19,9 @@
 #define ROWS         32 /* query rows of a rank: one tile */
 #define BLOCKS_MAX   32
 
-/* One call of block(). */
+/* One call of a pass's step. */
 struct seen {
+    int64_t pass;
     int64_t source;
     int64_t first_key;
     int64_t visible[ROWS];
@@ -63,12 +64,11 @@ static void spy_query(const struct mla_attend_shape *shape, void *scratch, int64
     logs[rank].queries_n++;
 }
 
-static void spy_block(const struct mla_attend_shape *shape, void *scratch, int64_t rows_n,
-                      const int64_t *visible, const struct mla_attend_keys *keys, float scale,
-                      const struct mla_attend_state *state)
+static void note(int64_t pass, const struct mla_attend_shape *shape, const void *scratch,
+                 int64_t rows_n, const int64_t *visible, const struct mla_attend_keys *keys,
+                 float scale)
 {
     int64_t rank;
-    (void)state;
     memcpy(&rank, scratch, sizeof rank);
     if (rank == RANKS || rows_n != ROWS || logs[rank].blocks_n == BLOCKS_MAX) {
         atomic_fetch_add(&strange_n, 1);
@@ -81,15 +81,50 @@ static void spy_block(const struct mla_attend_shape *shape, void *scratch, int64
     if (!is_own && (other < 0 || other >= args.gathered_rows)) {
         atomic_fetch_add(&strange_n, 1);
     }
-    *seen = (struct seen){.source = is_own ? rank : other / args.kv_rows,
+    *seen = (struct seen){.pass = pass,
+                          .source = is_own ? rank : other / args.kv_rows,
                           .first_key = is_own ? own : other % args.kv_rows,
                           .scale = scale,
                           .thread = pthread_self()};
     memcpy(seen->visible, visible, sizeof seen->visible);
 }
 
-static const struct mla_attend spy = {
-    .scratch_bytes = spy_scratch, .query = spy_query, .block = spy_block};
+static void spy_first(const struct mla_attend_shape *shape, void *scratch, int64_t rows_n,
+                      const int64_t *visible, const struct mla_attend_keys *keys, float scale,
+                      const struct mla_attend_state *state)
+{
+    (void)state;
+    note(0, shape, scratch, rows_n, visible, keys, scale);
+}
+
+static void spy_second(const struct mla_attend_shape *shape, void *scratch, int64_t rows_n,
+                       const int64_t *visible, const struct mla_attend_keys *keys, float scale,
+                       const struct mla_attend_state *state)
+{
+    (void)state;
+    note(1, shape, scratch, rows_n, visible, keys, scale);
+}
+
+static float spy_finish(const struct mla_attend_shape *shape, const struct mla_attend_state *state,
+                        int64_t row)
+{
+    (void)shape;
+    return state->sum[row]; /* nobody added to it */
+}
+
+/* By number of passes. */
+static const struct mla_attend spies[MLA_ATTEND_PASSES] = {
+    {.sums_n = 1,
+     .scratch_bytes = spy_scratch,
+     .query = spy_query,
+     .block = {spy_first},
+     .finish = spy_finish},
+    {.sums_n = 1,
+     .scratch_bytes = spy_scratch,
+     .query = spy_query,
+     .block = {spy_first, spy_second},
+     .finish = spy_finish},
+};
 
 static void begin(int64_t kv_rows, int64_t logical_n, int64_t head_dim)
 {
@@ -134,12 +169,12 @@ static void end(void)
     }
 }
 
-static void run(void)
+static void run(int64_t passes_n)
 {
     char message[300];
     memset(logs, 0, sizeof logs);
     atomic_store(&strange_n, 0);
-    const int32_t status = mla_ring_run(&args, &spy, message, sizeof message);
+    const int32_t status = mla_ring_run(&args, &spies[passes_n - 1], message, sizeof message);
     if (status != MLA_OK) {
         fail_msg("status %d: %s", (int)status, message);
     }
@@ -164,14 +199,16 @@ static int64_t visible_of(int64_t rank, int64_t source, int64_t row)
     return source < rank ? 96 : 64 + row + 1;
 }
 
-static void expect_blocks(int64_t rank, const int64_t *order, int64_t k_chunk)
+static void expect_blocks(int64_t rank, const int64_t *order, int64_t k_chunk, int64_t passes_n)
 {
     const struct log *log = &logs[rank];
     int64_t block = 0;
-    for (int64_t step = 0; step < RANKS; step++) {
+    for (int64_t turn = 0; turn < passes_n * RANKS; turn++) {
+        const int64_t step = turn % RANKS;
         const int64_t most = order[step] > rank ? 64 : 96;
         for (int64_t key = 0; key < most; key += k_chunk) {
             const struct seen *seen = &log->blocks[block++];
+            assert_int_equal(seen->pass, turn / RANKS);
             assert_int_equal(seen->source, order[step]);
             assert_int_equal(seen->first_key, key);
             for (int64_t row = 0; row < ROWS; row++) {
@@ -183,7 +220,7 @@ static void expect_blocks(int64_t rank, const int64_t *order, int64_t k_chunk)
         }
     }
     assert_int_equal(log->blocks_n, block);
-    assert_int_equal(log->queries_n, RANKS * ROWS);
+    assert_int_equal(log->queries_n, passes_n * RANKS * ROWS);
 }
 
 static void test_order_and_chunks(void **state)
@@ -193,13 +230,14 @@ static void test_order_and_chunks(void **state)
     (void)state;
     begin(96, RANKS * 96, 64);
     for (int32_t topology = 0; topology <= 1; topology++) {
-        for (size_t i = 0; i < COUNT(chunks) * COUNT(threads); i++) {
+        for (size_t i = 0; i < 2 * COUNT(chunks) * COUNT(threads); i++) {
             args.topology = topology;
             args.k_chunk_size = chunks[i % COUNT(chunks)];
-            args.threads = threads[i / COUNT(chunks)];
-            run();
+            args.threads = threads[i / COUNT(chunks) % COUNT(threads)];
+            const int64_t passes_n = 1 + (int64_t)(i / (COUNT(chunks) * COUNT(threads)));
+            run(passes_n);
             for (int64_t rank = 0; rank < RANKS; rank++) {
-                expect_blocks(rank, orders[topology][rank], args.k_chunk_size);
+                expect_blocks(rank, orders[topology][rank], args.k_chunk_size, passes_n);
             }
         }
     }
@@ -216,7 +254,7 @@ static void test_inactive_steps(void **state)
     begin(32, 70, 64);
     for (int32_t topology = 0; topology <= 1; topology++) {
         args.topology = topology;
-        run();
+        run(1);
         for (int64_t rank = 0; rank < RANKS; rank++) {
             const int64_t *order = topology == MLA_TOPOLOGY_RING ? ring[rank] : line[rank];
             assert_int_equal(logs[rank].blocks_n, steps_n[rank]);
@@ -243,7 +281,7 @@ static void test_threads(void **state)
     begin(96, RANKS * 96, 64);
     for (int64_t threads = 0; threads <= 1; threads++) {
         args.threads = threads;
-        run();
+        run(1);
         for (int64_t rank = 0; rank < RANKS; rank++) {
             const struct log *log = &logs[rank];
             for (int64_t i = 0; i < log->blocks_n; i++) {
@@ -273,7 +311,7 @@ static void test_scale(void **state)
             uint32_t got;
             args.has_scale = has_scale;
             args.scale = 3.0f; /* counts only with the flag */
-            run();
+            run(1);
             memcpy(&got, &logs[1].blocks[0].scale, sizeof got);
             assert_int_equal(got, has_scale != 0 ? 0x40400000 : bits[i]);
         }

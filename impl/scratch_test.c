@@ -53,16 +53,22 @@ static void test_possible(void **state)
     }
 }
 
-/* The kernel's own sizes, whose products would wrap to nothing, give 0. */
+/* The kernels' own sizes, whose products would wrap to nothing, give 0. */
 static void test_kernel_scratch(void **state)
 {
     const struct mla_attend_shape wide = {.main_n = INT64_C(1) << 62, .value_n = 32, .keys_n = 32};
     const struct mla_attend_shape deep = {.main_n = 64, .value_n = 32, .keys_n = INT64_C(1) << 62};
     const struct mla_attend_shape usual = {.main_n = 64, .value_n = 32, .keys_n = 32};
+    const struct mla_attend_shape tall = {.main_n = 64, .value_n = INT64_C(1) << 57, .keys_n = 32};
+    static const struct mla_attend *const attends[] = {&mla_attend_scalar, &mla_attend_plain,
+                                                       &mla_attend_nki, &mla_attend_ttnn};
     (void)state;
-    assert_int_equal(mla_attend_scalar.scratch_bytes(&wide), 0);
-    assert_int_equal(mla_attend_scalar.scratch_bytes(&deep), 0);
-    assert_true(mla_attend_scalar.scratch_bytes(&usual) >= 4 * (32 * 64 + 32 * 32));
+    for (size_t i = 0; i < COUNT(attends); i++) {
+        assert_int_equal(attends[i]->scratch_bytes(&wide), 0);
+        assert_int_equal(attends[i]->scratch_bytes(&deep), 0);
+        assert_true(attends[i]->scratch_bytes(&usual) >= 4 * (32 * 64 + 32 * 32));
+    }
+    assert_int_equal(mla_attend_ttnn.scratch_bytes(&tall), 0); /* the only one with values in it */
 }
 
 int main(void)

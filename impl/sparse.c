@@ -23,8 +23,8 @@
 struct desk {
     void *scratch;
     float *out; /* [MLA_ATTEND_ROWS][latent] */
+    float *sum; /* [MLA_ATTEND_ROWS][sums_n] */
     float max[MLA_ATTEND_ROWS];
-    float sum[MLA_ATTEND_ROWS];
 };
 
 struct sparse_call {
@@ -44,21 +44,20 @@ static int64_t min_of(int64_t a, int64_t b)
 }
 
 /* A run of keys for all rows_n heads of the group. */
-static void attend_keys(const struct sparse_call *call, struct desk *desk, int64_t rows_n,
-                        const struct mla_attend_keys *keys, int64_t keys_n)
+static void attend_keys(const struct sparse_call *call, struct desk *desk, mla_attend_block *block,
+                        int64_t rows_n, const struct mla_attend_keys *keys, int64_t keys_n)
 {
     const struct mla_attend_state state = {.max = desk->max, .sum = desk->sum, .out = desk->out};
     int64_t visible[MLA_ATTEND_ROWS];
     for (int64_t r = 0; r < rows_n; r++) {
         visible[r] = keys_n;
     }
-    call->attend->block(&call->shape, desk->scratch, rows_n, visible, keys,
-                        call->args->softmax_scale, &state);
+    block(&call->shape, desk->scratch, rows_n, visible, keys, call->args->softmax_scale, &state);
 }
 
 /* Keys 0 .. n-1 of the cache, in order. */
-static void attend_dense(const struct sparse_call *call, struct desk *desk, int64_t row,
-                         int64_t rows_n)
+static void attend_dense(const struct sparse_call *call, struct desk *desk, mla_attend_block *block,
+                         int64_t row, int64_t rows_n)
 {
     const struct mla_sparse_args *args = call->args;
     const int64_t offset = args->has_q_pos_offset != 0 ? args->q_pos_offset : 0;
@@ -66,13 +65,13 @@ static void attend_dense(const struct sparse_call *call, struct desk *desk, int6
     for (int64_t first = 0; first < keys_n; first += MLA_SPARSE_BLOCK) {
         const struct mla_attend_keys keys = {.main = args->c_kv + first * args->latent,
                                              .rope = args->k_pe + first * args->rope};
-        attend_keys(call, desk, rows_n, &keys, min_of(MLA_SPARSE_BLOCK, keys_n - first));
+        attend_keys(call, desk, block, rows_n, &keys, min_of(MLA_SPARSE_BLOCK, keys_n - first));
     }
 }
 
 /* The listed keys in listed order; those beyond q_pos_offset + row close up before blocks form. */
-static void attend_listed(const struct sparse_call *call, struct desk *desk, int64_t row,
-                          int64_t rows_n)
+static void attend_listed(const struct sparse_call *call, struct desk *desk,
+                          mla_attend_block *block, int64_t row, int64_t rows_n)
 {
     const struct mla_sparse_args *args = call->args;
     int32_t list[MLA_SPARSE_BLOCK];
@@ -87,12 +86,12 @@ static void attend_listed(const struct sparse_call *call, struct desk *desk, int
         }
         list[list_n++] = key;
         if (list_n == MLA_SPARSE_BLOCK) {
-            attend_keys(call, desk, rows_n, &keys, list_n);
+            attend_keys(call, desk, block, rows_n, &keys, list_n);
             list_n = 0;
         }
     }
     if (list_n > 0) {
-        attend_keys(call, desk, rows_n, &keys, list_n);
+        attend_keys(call, desk, block, rows_n, &keys, list_n);
     }
 }
 
@@ -108,19 +107,21 @@ static void attend_item(const struct sparse_call *call, struct desk *desk, int64
 
     for (int64_t r = 0; r < rows_n; r++) {
         const int64_t line = row * args->heads + head + r;
-        mla_attend_begin(&state, r);
+        mla_attend_begin(&call->shape, &state, r);
         call->attend->query(&call->shape, desk->scratch, r, args->q_lift + line * args->latent,
                             args->q_pe + line * args->rope);
     }
-    if (args->dense != 0) {
-        attend_dense(call, desk, row, rows_n);
-    } else {
-        attend_listed(call, desk, row, rows_n);
+    for (int64_t pass = 0; pass < mla_attend_passes(call->attend); pass++) {
+        if (args->dense != 0) {
+            attend_dense(call, desk, call->attend->block[pass], row, rows_n);
+        } else {
+            attend_listed(call, desk, call->attend->block[pass], row, rows_n);
+        }
     }
     for (int64_t r = 0; r < rows_n; r++) {
         const int64_t line = row * args->heads + head + r;
         float *stats = args->stats != NULL ? args->stats + 2 * line : NULL;
-        mla_finish_row(&state, r, args->latent, args->softmax_scale, args->out_order,
+        mla_finish_row(call->attend, &call->shape, &state, r, args->softmax_scale, args->out_order,
                        args->out + line * args->latent, stats, stats != NULL ? stats + 1 : NULL);
     }
 }
@@ -132,7 +133,8 @@ static bool prepare(void *context, int64_t worker)
     const size_t bytes = call->attend->scratch_bytes(&call->shape);
     desk->scratch = bytes == 0 ? NULL : mla_scratch_alloc(1, bytes);
     desk->out = mla_scratch_alloc(MLA_ATTEND_ROWS * call->shape.value_n, sizeof *desk->out);
-    return desk->scratch != NULL && desk->out != NULL;
+    desk->sum = mla_scratch_alloc(MLA_ATTEND_ROWS * call->shape.sums_n, sizeof *desk->sum);
+    return desk->scratch != NULL && desk->out != NULL && desk->sum != NULL;
 }
 
 static void run(void *context, int64_t worker)
@@ -158,7 +160,8 @@ static void plan(struct sparse_call *call, const struct mla_sparse_args *args,
     call->shape = (struct mla_attend_shape){.main_n = args->latent,
                                             .rope_n = args->rope,
                                             .value_n = args->latent,
-                                            .keys_n = MLA_SPARSE_BLOCK};
+                                            .keys_n = MLA_SPARSE_BLOCK,
+                                            .sums_n = attend->sums_n};
     atomic_init(&call->next_item, 0);
 }
 
@@ -181,6 +184,7 @@ static int32_t run_call(const struct mla_sparse_args *args, const struct mla_att
     call.desks = calloc((size_t)threads, sizeof *call.desks);
     status = call.desks == NULL ? MLA_ERR_NOMEM : mla_team_run(&call.team, &job, &call);
     for (int64_t i = 0; call.desks != NULL && i < threads; i++) {
+        free(call.desks[i].sum);
         free(call.desks[i].out);
         free(call.desks[i].scratch);
     }

@@ -14,7 +14,7 @@
  * DeepSeek-V3.2 latent attention over top-k cache rows; formula, shapes and non-finite rules are
  * those of struct mla_sparse_args (impl/mla.h).
  *
- *   numerics  those of `attend`; each (row, head) is one online softmax over blocks of
+ *   numerics  those of `attend`; each (row, head) goes, in each pass, through blocks of
  *             MLA_SPARSE_BLOCK keys in listed order, dropped ones taken out first; the bits depend
  *             on the order of the list, not on its layout, cores or threads
  *   errors    MLA_ERR_PARAM, MLA_ERR_SHAPE, MLA_ERR_INDEX (see validate.h), MLA_ERR_NOMEM; then

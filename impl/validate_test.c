@@ -400,10 +400,8 @@ static void test_ring_accepts(void **state)
     free(f);
 }
 
-static void test_ring_singly(void **state)
+static void expect_ring_singly(const struct mla_kernel *kernel)
 {
-    const struct mla_kernel *kernel = mla_registry_find("scalar");
-    (void)state;
     for (size_t i = 0; i < COUNT(ring_violations); i++) {
         struct ring_fixture *f = ring_begin();
         struct ring_fixture *before = test_copy(f, sizeof *f);
@@ -416,6 +414,16 @@ static void test_ring_singly(void **state)
         assert_int_equal(kernel->ring(&f->args, NULL, 0), status);
         free(before);
         free(f);
+    }
+}
+
+static void test_ring_singly(void **state)
+{
+    size_t n;
+    const struct mla_kernel *const *kernels = mla_registry_kernels(&n);
+    (void)state;
+    for (size_t i = 0; i < n; i++) {
+        expect_ring_singly(kernels[i]);
     }
 }
 
@@ -592,10 +600,8 @@ static void test_sparse_accepts(void **state)
     free(f);
 }
 
-static void test_sparse_singly(void **state)
+static void expect_sparse_singly(const struct mla_kernel *kernel)
 {
-    const struct mla_kernel *kernel = mla_registry_find("scalar");
-    (void)state;
     for (size_t i = 0; i < COUNT(sparse_violations); i++) {
         struct sparse_fixture *f = sparse_begin();
         struct sparse_fixture *before = test_copy(f, sizeof *f);
@@ -608,6 +614,16 @@ static void test_sparse_singly(void **state)
         assert_int_equal(kernel->sparse(&f->args, NULL, 0), status);
         free(before);
         free(f);
+    }
+}
+
+static void test_sparse_singly(void **state)
+{
+    size_t n;
+    const struct mla_kernel *const *kernels = mla_registry_kernels(&n);
+    (void)state;
+    for (size_t i = 0; i < n; i++) {
+        expect_sparse_singly(kernels[i]);
     }
 }
 
@@ -648,12 +664,14 @@ static size_t index_at(bool is_tiled, size_t row, size_t position)
 
 static void test_sparse_indices(void **state)
 {
-    const struct mla_kernel *kernel = mla_registry_find("scalar");
+    size_t n;
+    const struct mla_kernel *const *kernels = mla_registry_kernels(&n);
     static const int32_t bad[] = {INT32_MIN, -123456, -1, 300, 301, 2143289344, INT32_MAX};
     static const size_t places[][2] = {{0, 0}, {1, 64}, {3, 5}, {3, 127}};
     (void)state;
     for (size_t p = 0; p < COUNT(places); p++) {
         for (size_t i = 0; i < 2 * COUNT(bad); i++) {
+            const struct mla_kernel *kernel = kernels[(p + i / 2) % n];
             struct sparse_fixture *f = sparse_begin();
             char message[200];
             char want[200];
