@@ -9,9 +9,18 @@
 
 #include "fuzz/family.h"
 
-/* Multiply-adds of a fuzzing case: a few milliseconds of the scalar kernel. */
-#define RING_WORK_MAX   ((int64_t)24000000)
-#define SPARSE_WORK_MAX ((int64_t)40000000)
+/* Multiply-adds of a fuzzing case, most of a millisecond of the scalar kernel, and of a large one. */
+#define RING_WORK_MAX    ((int64_t)6500000)
+#define SPARSE_WORK_MAX  ((int64_t)4700000)
+#define RING_LARGE_MAX   ((int64_t)24000000)
+#define SPARSE_LARGE_MAX ((int64_t)40000000)
+/* And those of the rows that are judged: the oracle and the bound need about 1 ns for each. */
+#define JUDGED_WORK_MAX ((int64_t)2400000)
+
+bool mla_case_may_be_large(const struct mla_case *test)
+{
+    return test->seed % 256 == 0;
+}
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
 {
@@ -93,17 +102,22 @@ static void fix_ring_slot(struct mla_ring_args *r)
 static void shrink_ring(struct mla_case *test)
 {
     struct mla_ring_args *r = &test->ring;
-    while (mla_case_work(test) > RING_WORK_MAX) {
+    int64_t most = mla_case_may_be_large(test) ? RING_LARGE_MAX : RING_WORK_MAX;
+    while (mla_case_work(test) > most) {
         if (r->heads > 1)
             r->heads /= 2;
         else if (r->batch > 1)
             r->batch = 1;
         else if (r->q_rows > 64)
             r->q_rows = 64;
-        else if (r->head_dim > 160)
+        else if (r->head_dim > 160 && r->ring_size > 2)
             r->head_dim = 160;
+        else if (r->q_rows > 32 && !r->is_balanced)
+            r->q_rows = 32;
         else if (r->ring_size > 2)
             r->ring_size--;
+        else if (r->head_dim > 160)
+            r->head_dim = 160;
         else
             r->kv_rows = r->q_rows * 2;
         fix_ring_sizes(r);
@@ -132,8 +146,10 @@ static void fix_ring(struct mla_case *test)
 static void fix_sparse(struct mla_case *test)
 {
     struct mla_sparse_args *s = &test->sparse;
+    bool large = mla_case_may_be_large(test);
+    int64_t most = large ? SPARSE_LARGE_MAX : SPARSE_WORK_MAX;
     s->queries = clamp(s->queries, 1, 130);
-    s->keys = clamp(s->keys, 1, 65538);
+    s->keys = clamp(s->keys, 1, large ? 65538 : 1024);
     s->heads = clamp(s->heads / 16, 1, 8) * 16;
     s->rope = clamp(s->rope, 1, MLA_ROPE_MAX);
     s->topk = clamp(s->topk / 128, 1, 16) * 128;
@@ -146,8 +162,8 @@ static void fix_sparse(struct mla_case *test)
     if (!(s->softmax_scale > 0 && s->softmax_scale < 0x1p100f))
         s->softmax_scale = 0x1p-4f;
     /* Only the smallest head and list may be as tall as the index tile's edge. */
-    bool tall = s->queries >= 127 && s->topk == 128 && s->heads == 16 && s->keys <= 128;
-    while (!tall && mla_case_work(test) > SPARSE_WORK_MAX) {
+    bool tall = large && s->queries >= 127 && s->topk == 128 && s->heads == 16 && s->keys <= 1024;
+    while (!tall && mla_case_work(test) > most) {
         if (s->queries > 2)
             s->queries = s->queries / 2;
         else if (s->heads > 16)
@@ -169,12 +185,21 @@ static void fix_sparse(struct mla_case *test)
 /* A row costs the oracle a time proportional to its keys: judge fewer where they are many. */
 static void fix_rows(struct mla_case *test)
 {
-    int64_t keys = test->op == MLA_OP_RING ? test->ring.logical_n
-                   : test->sparse.dense    ? test->sparse.keys
-                                           : test->sparse.topk;
+    bool is_ring = test->op == MLA_OP_RING;
+    int64_t keys = is_ring              ? test->ring.logical_n
+                   : test->sparse.dense ? test->sparse.keys
+                                        : test->sparse.topk;
     int64_t columns = mla_case_width(test) + mla_case_value_width(test);
-    int64_t most = clamp((int64_t)300000 / (keys * columns), 1, 16);
-    test->rows = clamp(test->rows, 1, most);
+    int64_t heads = is_ring ? test->ring.heads : test->sparse.heads;
+    int64_t all = is_ring ? test->ring.ring_size * test->ring.batch * test->ring.q_rows
+                          : test->sparse.queries;
+    int64_t most = clamp(JUDGED_WORK_MAX / (heads * keys * columns), 1, all);
+    int64_t asked = test->rows == 0      ? all
+                    : test->rows > 0     ? test->rows
+                    : test->rows <= -all ? all
+                                         : -test->rows;
+    asked = clamp(asked, 1, most);
+    test->rows = asked == all ? 0 : -asked;
 }
 
 void mla_case_fix(struct mla_case *test)

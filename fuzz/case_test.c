@@ -205,7 +205,7 @@ static void test_draws_reach_everything(void **state)
     int families[32] = {0};
     (void)state;
     mla_families(&families_n);
-    for (uint64_t i = 0; i < 4000; i++) {
+    for (uint64_t i = 0; i < 40000; i++) {
         struct mla_rng rng = {i, 0};
         struct mla_case test;
         mla_case_draw(&test, MLA_OP_RING, &rng);

@@ -14,7 +14,7 @@ static bool vary_nothing(struct mla_case *test)
 static bool vary_threads(struct mla_case *test)
 {
     if (test->op == MLA_OP_RING) {
-        test->ring.threads = test->ring.threads == 1 ? 0 : 1;
+        test->ring.threads = test->ring.threads == 1 ? test->ring.ring_size + 1 : 1;
         test->ring.num_links = test->ring.num_links == 1 ? 3 : 1;
         return true;
     }
