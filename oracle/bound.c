@@ -53,6 +53,7 @@
 #include "oracle/bf16.h"
 #include "oracle/errors.h"
 #include "oracle/known.h"
+#include "oracle/wide.h"
 
 #include <float.h>
 #include <math.h>
@@ -100,18 +101,33 @@ static void flushed_values(const struct mla_truth *t, const struct mla_oracle_er
 
 /* ---- A. the common formula --------------------------------------------------------------------*/
 
+/* One key's term of every column's sum below. */
+MLA_ORACLE_INNER void add_common(const uint16_t *restrict row, const double *restrict out,
+                                 double spread, double spill, int64_t n, double *restrict sums)
+{
+    for (int64_t l = 0; l < n; l++) {
+        const double v = mla_oracle_bf16_value(row[l]);
+
+        sums[l] += spread * fabs(v - out[l]) + spill * fabs(v);
+    }
+}
+
+MLA_ORACLE_WIDE static void add_common_wide(const uint16_t *row, const double *out, double spread,
+                                            double spill, int64_t n, double *sums)
+{
+    add_common(row, out, spread, spill, n, sums);
+}
+
 /* sums[l] = sum_j spread_j |v_jl - out_l| + spill_j |v_jl|, upper but for |out_l - o_l|. */
 static void common_sums(const struct mla_truth *t, const struct mla_oracle_errors *e, double *sums)
 {
+    const bool is_wide = mla_oracle_is_wide();
+
     for (int64_t j = 0; j < t->keys_n; j++) {
-        const uint16_t *row = t->value[j];
-        const double spread = e->spread[j];
-        const double spill = e->spill[j];
-
-        for (int64_t l = 0; l < t->columns_n; l++) {
-            const double v = mla_oracle_bf16_value(row[l]);
-
-            sums[l] += spread * fabs(v - t->out[l]) + spill * fabs(v);
+        if (is_wide) {
+            add_common_wide(t->value[j], t->out, e->spread[j], e->spill[j], t->columns_n, sums);
+        } else {
+            add_common(t->value[j], t->out, e->spread[j], e->spill[j], t->columns_n, sums);
         }
     }
     for (int64_t l = 0; l < t->columns_n; l++) {
