@@ -187,7 +187,7 @@ static void draw_sparse(struct mla_case *test, struct mla_rng *rng)
     int64_t any = 1 + mla_rng_below(rng, 700);
     s->keys = PICK(rng, 1, 2, 100, s->topk - 1, s->topk, s->topk, s->topk + 1, 257, 300, 512, any,
                    large ? 2048 : any);
-    if (large && mla_rng_chance(rng, 1, 8))
+    if (large && mla_rng_chance(rng, 1, 16))
         s->keys = 65536 + PICK(rng, 0, 1, 2);
     s->topk_tiled = mla_rng_chance(rng, 1, 2);
     s->dense = mla_rng_chance(rng, 1, 6);

@@ -9,13 +9,18 @@
 
 #include "fuzz/family.h"
 
-/* Multiply-adds of a fuzzing case, most of a millisecond of the scalar kernel, and of a large one. */
-#define RING_WORK_MAX    ((int64_t)6500000)
-#define SPARSE_WORK_MAX  ((int64_t)4700000)
-#define RING_LARGE_MAX   ((int64_t)24000000)
-#define SPARSE_LARGE_MAX ((int64_t)40000000)
-/* And those of the rows that are judged: the oracle and the bound need about 1 ns for each. */
-#define JUDGED_WORK_MAX ((int64_t)2400000)
+/* Multiply-adds of a fuzzing case, most of a millisecond of the scalar kernel, and bytes of its
+ * tensors, which cost as much again; the same for a large case. */
+#define RING_WORK_MAX     ((int64_t)6500000)
+#define SPARSE_WORK_MAX   ((int64_t)4700000)
+#define BYTES_MAX         ((int64_t)1100000)
+#define RING_LARGE_WORK   ((int64_t)24000000)
+#define SPARSE_LARGE_WORK ((int64_t)40000000)
+#define RING_LARGE_BYTES  ((int64_t)8000000)
+
+/* What the oracle and the bound may cost: about 1 ns for a key and column, 10 us for a row besides. */
+#define JUDGED_MAX ((int64_t)2200000)
+#define ROW_COST   ((int64_t)10000)
 
 bool mla_case_may_be_large(const struct mla_case *test)
 {
@@ -98,44 +103,59 @@ static void fix_ring_slot(struct mla_ring_args *r)
     r->gathered_batch = r->gathered_batch == 1 ? 1 : r->kv_batch;
 }
 
+static void fix_ring_gathered(struct mla_ring_args *r)
+{
+    int64_t all = r->ring_size * r->kv_rows;
+    r->gathered_rows = clamp(r->gathered_rows, all, all + 64);
+}
+
+static void fix_ring_shape(struct mla_ring_args *r)
+{
+    fix_ring_sizes(r);
+    fix_ring_mode(r);
+    fix_ring_length(r);
+    fix_ring_slot(r);
+    fix_ring_gathered(r);
+}
+
 /* Halve what costs most and matters least, until the case is small. */
 static void shrink_ring(struct mla_case *test)
 {
     struct mla_ring_args *r = &test->ring;
-    int64_t most = mla_case_may_be_large(test) ? RING_LARGE_MAX : RING_WORK_MAX;
-    while (mla_case_work(test) > most) {
+    bool large = mla_case_may_be_large(test);
+    int64_t most = large ? RING_LARGE_WORK : RING_WORK_MAX;
+    int64_t bytes = large ? RING_LARGE_BYTES : BYTES_MAX;
+    while (mla_case_work(test) > most || mla_case_bytes(test) > bytes) {
         if (r->heads > 1)
             r->heads /= 2;
         else if (r->batch > 1)
             r->batch = 1;
         else if (r->q_rows > 64)
             r->q_rows = 64;
+        else if (r->gathered_batch > 1)
+            r->gathered_batch = 1;
         else if (r->head_dim > 160 && r->ring_size > 2)
             r->head_dim = 160;
+        else if (r->kv_rows > 2 * r->q_rows)
+            r->kv_rows = r->q_rows * 2;
         else if (r->q_rows > 32 && !r->is_balanced)
             r->q_rows = 32;
+        else if (r->head_dim > 96 && r->ring_size > 4)
+            r->head_dim = 96;
         else if (r->ring_size > 2)
             r->ring_size--;
-        else if (r->head_dim > 160)
-            r->head_dim = 160;
         else
-            r->kv_rows = r->q_rows * 2;
-        fix_ring_sizes(r);
-        fix_ring_mode(r);
-        fix_ring_length(r);
+            r->head_dim = 160;
+        fix_ring_shape(r);
     }
 }
 
 static void fix_ring(struct mla_case *test)
 {
     struct mla_ring_args *r = &test->ring;
-    fix_ring_sizes(r);
-    fix_ring_mode(r);
-    fix_ring_length(r);
+    fix_ring_shape(r);
     shrink_ring(test);
-    fix_ring_slot(r);
     int64_t all = r->ring_size * r->kv_rows;
-    r->gathered_rows = clamp(r->gathered_rows, all, all + 64);
     if (!r->has_scale)
         r->scale = 0;
     if (r->has_scale && !(r->scale > 0 && r->scale < 0x1p100f))
@@ -147,9 +167,9 @@ static void fix_sparse(struct mla_case *test)
 {
     struct mla_sparse_args *s = &test->sparse;
     bool large = mla_case_may_be_large(test);
-    int64_t most = large ? SPARSE_LARGE_MAX : SPARSE_WORK_MAX;
+    int64_t most = large ? SPARSE_LARGE_WORK : SPARSE_WORK_MAX;
     s->queries = clamp(s->queries, 1, 130);
-    s->keys = clamp(s->keys, 1, large ? 65538 : 1024);
+    s->keys = clamp(s->keys, 1, large ? 65538 : 700);
     s->heads = clamp(s->heads / 16, 1, 8) * 16;
     s->rope = clamp(s->rope, 1, MLA_ROPE_MAX);
     s->topk = clamp(s->topk / 128, 1, 16) * 128;
@@ -193,7 +213,7 @@ static void fix_rows(struct mla_case *test)
     int64_t heads = is_ring ? test->ring.heads : test->sparse.heads;
     int64_t all = is_ring ? test->ring.ring_size * test->ring.batch * test->ring.q_rows
                           : test->sparse.queries;
-    int64_t most = clamp(JUDGED_WORK_MAX / (heads * keys * columns), 1, all);
+    int64_t most = clamp(JUDGED_MAX / (heads * (keys * columns + ROW_COST)), 1, all);
     int64_t asked = test->rows == 0      ? all
                     : test->rows > 0     ? test->rows
                     : test->rows <= -all ? all

@@ -163,35 +163,100 @@ struct column {
     double slope;  /* set by excess(): |F'(t)|, for the next step only */
 };
 
+/* What excess() adds up over the keys. */
+struct terms {
+    double gain;      /* w_j t_j c_j(t) */
+    double magnitude; /* of their parts */
+    double weight;    /* w_j t_j */
+};
+
+/* How the terms depend on t. */
+struct point {
+    double shift; /* t times its factor */
+    double lift;  /* per weight: absN + |t| absD */
+};
+
+#define LANES 8
+
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
+typedef int64_t masks __attribute__((vector_size(LANES * sizeof(int64_t))));
+
+/* Keys eight at a time: any order of the sums is within the bound of the file head. */
+MLA_ORACLE_INNER void add_terms(const struct column *c, const struct point *at, struct terms *sums)
+{
+    const struct mla_oracle_errors *e = c->errors;
+    const lanes grow = (lanes){0} + c->grow;
+    const lanes shrink = (lanes){0} + c->shrink;
+    lanes gains = {0};
+    lanes magnitudes = {0};
+    lanes weights = {0};
+    int64_t j = 0;
+
+    for (; j + LANES <= c->keys_n; j += LANES) {
+        lanes v;
+        lanes up_j;
+        lanes down_j;
+
+        memcpy(&v, c->v + j, sizeof v);
+        memcpy(&up_j, e->up + j, sizeof up_j);
+        memcpy(&down_j, e->down + j, sizeof down_j);
+        const masks is_positive = v > 0.0;
+
+        v *= (lanes)((is_positive & (masks)grow) | (~is_positive & (masks)shrink));
+        const lanes parts = (lanes)((masks)v & INT64_MAX) + fabs(at->shift) + at->lift;
+        const lanes gain = v - at->shift + at->lift;
+        const masks takes_up = gain > -0x1p-50 * parts;
+        const lanes weight = (lanes)((takes_up & (masks)up_j) | (~takes_up & (masks)down_j));
+
+        gains += weight * gain;
+        magnitudes += weight * parts;
+        weights += weight;
+    }
+    *sums = (struct terms){0.0, 0.0, 0.0};
+    for (int i = 0; i < LANES; i++) {
+        sums->gain += gains[i];
+        sums->magnitude += magnitudes[i];
+        sums->weight += weights[i];
+    }
+    for (; j < c->keys_n; j++) {
+        const double v = c->v[j] * (c->v[j] > 0.0 ? c->grow : c->shrink);
+        const double parts = fabs(v) + fabs(at->shift) + at->lift;
+        const double gain = v - at->shift + at->lift;
+        const double weight = gain > -0x1p-50 * parts ? e->up[j] : e->down[j];
+
+        sums->gain += weight * gain;
+        sums->magnitude += weight * parts;
+        sums->weight += weight;
+    }
+}
+
+MLA_ORACLE_WIDE static void add_terms_wide(const struct column *c, const struct point *at,
+                                           struct terms *sums)
+{
+    add_terms(c, at, sums);
+}
+
 /* F(t), upper. */
 static double excess(struct column *c, double t)
 {
     const struct mla_oracle_errors *e = c->errors;
     const double factor = t > 0.0 ? e->mu_low : 1.0 + e->mu;
     const double turn = t > 0.0 ? -e->abs_d : e->abs_d; /* what |t| absD does to the slope */
-    const double shift = t * factor;
     const double absolute = up(c->abs_n + fabs(t) * e->abs_d);
-    const double lift = e->is_per_weight ? absolute : 0.0;
+    const struct point at = {.shift = t * factor, .lift = e->is_per_weight ? absolute : 0.0};
     const double once = up((e->is_per_weight ? 0.0 : absolute) + c->lost);
-    double sum = 0.0;
-    double magnitude = 0.0;
-    double weights = 0.0;
+    struct terms sums;
 
-    for (int64_t j = 0; j < c->keys_n; j++) {
-        const double v = c->v[j] * (c->v[j] > 0.0 ? c->grow : c->shrink);
-        const double parts = fabs(v) + fabs(shift) + lift;
-        const double gain = v - shift + lift;
-        const double weight = gain > -0x1p-50 * parts ? e->up[j] : e->down[j];
-
-        sum += weight * gain;
-        magnitude += weight * parts;
-        weights += weight;
+    if (mla_oracle_is_wide()) {
+        add_terms_wide(c, &at, &sums);
+    } else {
+        add_terms(c, &at, &sums);
     }
-    const double rounding = up(magnitude * ((double)c->keys_n + 16.0) * 0x1p-52);
+    const double rounding = up(sums.magnitude * ((double)c->keys_n + 16.0) * 0x1p-52);
 
-    c->slope = e->is_per_weight ? weights * (factor + turn) : weights * factor + turn;
+    c->slope = e->is_per_weight ? sums.weight * (factor + turn) : sums.weight * factor + turn;
     /* Two additions more: of magnitudes already in `rounding`, and of `once`. */
-    return sum + rounding + up(once) + 0x1p-52 * once;
+    return sums.gain + rounding + up(once) + 0x1p-52 * once;
 }
 
 /*
