@@ -23,7 +23,7 @@ bool mla_judge_inputs(const struct mla_tensors *tensors, struct mla_verdict *ver
         const struct mla_tensor *tensor = &tensors->list[i];
         if (!surroundings(tensor, verdict))
             return false;
-        if (tensor->role == MLA_TENSOR_INPUT && mla_tensor_hash(tensor) != tensor->hash)
+        if (tensor->role == MLA_TENSOR_INPUT && mla_tensor_check(tensor) != tensor->check)
             return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
                                     "%s[%" PRId64 "]: the input was written", tensor->name,
                                     tensor->rank);
