@@ -138,7 +138,7 @@ static void draw_ring(struct mla_case *test, struct mla_rng *rng)
     r->head_dim_v = width[1];
     r->ring_size = PICK(rng, 1, 2, 2, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8);
     r->heads = PICK(rng, 1, 1, 1, 2, 3, 4);
-    r->q_rows = MLA_TILE * PICK(rng, 1, 1, 1, 2, 2, 3, 4, 6);
+    r->q_rows = MLA_TILE * PICK(rng, 1, 1, 1, 1, 2, 2, 2, 3, 4, 6);
     r->q_chunk_size = MLA_TILE * PICK(rng, 1, 1, 1, 2, 3, 4, 5);
     r->k_chunk_size = MLA_TILE * PICK(rng, 1, 1, 1, 2, 2, 3, 4, 5, 8);
     r->topology = (int32_t)PICK(rng, MLA_TOPOLOGY_RING, MLA_TOPOLOGY_RING, MLA_TOPOLOGY_LINEAR);
@@ -175,30 +175,54 @@ static void draw_tall(struct mla_sparse_args *s, struct mla_rng *rng)
     s->dense = 0;
 }
 
+/* What is too much for every case, one thing at a time. */
+static void draw_large(struct mla_sparse_args *s, struct mla_rng *rng)
+{
+    enum { LONG, MANY_HEADS, TALL, HUGE_CACHE };
+    int64_t any = 2 + mla_rng_below(rng, 15);
+    switch (PICK(rng, LONG, LONG, LONG, LONG, LONG, LONG, MANY_HEADS, MANY_HEADS, MANY_HEADS,
+                 MANY_HEADS, MANY_HEADS, MANY_HEADS, TALL, TALL, TALL, HUGE_CACHE)) {
+    case LONG:
+        s->queries = 1;
+        s->heads = 16;
+        s->topk = 128 * PICK(rng, any, any, any, 16);
+        s->keys = PICK(rng, 100, s->topk - 1, s->topk, s->topk + 1, 2048);
+        break;
+    case MANY_HEADS:
+        s->heads = 16 * PICK(rng, 3, 4, 5, 7, 8, 8, 8);
+        s->topk = 128;
+        break;
+    case TALL:
+        draw_tall(s, rng);
+        break;
+    default:
+        s->keys = 65536 + PICK(rng, 0, 1, 2);
+        s->dense = 0;
+        break;
+    }
+}
+
 static void draw_sparse(struct mla_case *test, struct mla_rng *rng)
 {
     struct mla_sparse_args *s = &test->sparse;
-    bool large = mla_case_may_be_large(test);
-    int64_t any_queries = 1 + mla_rng_below(rng, 9), any_lists = 1 + mla_rng_below(rng, 16);
-    s->queries = PICK(rng, 1, 1, 1, 2, 2, 3, 4, any_queries);
-    s->topk = 128 * (large ? any_lists : PICK(rng, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3));
-    s->heads = 16 * (large ? PICK(rng, 1, 2, 5, 8) : PICK(rng, 1, 1, 1, 1, 1, 1, 1, 2));
+    s->queries = PICK(rng, 1, 1, 1, 2, 2, 3, 4, 8, 9);
+    s->topk = 128 * PICK(rng, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3);
+    s->heads = 16 * PICK(rng, 1, 1, 1, 1, 1, 1, 1, 2);
     s->rope = PICK(rng, 1, 2, 63, 64, 64, 64, 65, 127, 128);
     int64_t any = 1 + mla_rng_below(rng, 700);
-    s->keys = PICK(rng, 1, 2, 100, s->topk - 1, s->topk, s->topk, s->topk + 1, 257, 300, 512, any,
-                   large ? 2048 : any);
-    if (large && mla_rng_chance(rng, 1, 16))
-        s->keys = 65536 + PICK(rng, 0, 1, 2);
+    s->keys = PICK(rng, 1, 2, 100, s->topk - 1, s->topk, s->topk, s->topk + 1, 257, 300, 512, any);
     s->topk_tiled = mla_rng_chance(rng, 1, 2);
     s->dense = mla_rng_chance(rng, 1, 6);
-    s->has_q_pos_offset = mla_rng_chance(rng, 2, 5);
-    any = mla_rng_below(rng, s->keys + 1);
-    s->q_pos_offset =
-        s->has_q_pos_offset
-            ? PICK(rng, 0, 1, s->keys - 1, s->keys > 1 ? s->keys - 2 : 0, s->keys, INT64_MAX, any)
-            : 0;
-    if (large && mla_rng_chance(rng, 1, 4))
-        draw_tall(s, rng);
+    if (mla_case_may_be_large(test))
+        draw_large(s, rng);
+    else if (!s->dense || s->keys > 64) /* few keys leave room for many rows */
+        s->queries = PICK(rng, 1, 1, 2, s->queries);
+    if (!s->has_q_pos_offset) { /* a tall case has made its choice */
+        s->has_q_pos_offset = mla_rng_chance(rng, 2, 5);
+        any = mla_rng_below(rng, s->keys + 1);
+        s->q_pos_offset =
+            PICK(rng, 0, 1, s->keys - 1, s->keys > 1 ? s->keys - 2 : 0, s->keys, INT64_MAX, any);
+    }
     s->out_order = (int32_t)PICK(rng, MLA_OUT_MX4, MLA_OUT_MX4, MLA_OUT_MX4, MLA_OUT_NATURAL);
     s->cores = PICK(rng, 1, 1, 2, 3, 4, s->queries);
     s->threads = PICK(rng, 0, 1, 1, 1, 2, 3, 5);

@@ -126,20 +126,22 @@ static void shrink_ring(struct mla_case *test)
     int64_t most = large ? RING_LARGE_WORK : RING_WORK_MAX;
     int64_t bytes = large ? RING_LARGE_BYTES : BYTES_MAX;
     while (mla_case_work(test) > most || mla_case_bytes(test) > bytes) {
-        if (r->heads > 1)
-            r->heads /= 2;
+        if (r->heads > 2)
+            r->heads = 2;
+        else if (r->q_rows > 64)
+            r->q_rows -= r->is_balanced ? 2 * MLA_TILE : MLA_TILE;
+        else if (r->gathered_batch > 1 && r->has_slot)
+            r->gathered_batch = 1;
         else if (r->batch > 1)
             r->batch = 1;
-        else if (r->q_rows > 64)
-            r->q_rows = 64;
-        else if (r->gathered_batch > 1)
-            r->gathered_batch = 1;
         else if (r->head_dim > 160 && r->ring_size > 2)
             r->head_dim = 160;
         else if (r->kv_rows > 2 * r->q_rows)
-            r->kv_rows = r->q_rows * 2;
+            r->kv_rows -= r->q_rows;
         else if (r->q_rows > 32 && !r->is_balanced)
             r->q_rows = 32;
+        else if (r->heads > 1)
+            r->heads = 1;
         else if (r->head_dim > 96 && r->ring_size > 4)
             r->head_dim = 96;
         else if (r->ring_size > 2)
