@@ -18,9 +18,11 @@
 #define SPARSE_LARGE_WORK ((int64_t)40000000)
 #define RING_LARGE_BYTES  ((int64_t)8000000)
 
-/* What the oracle and the bound may cost: about 1 ns for a key and column, 10 us for a row besides. */
-#define JUDGED_MAX ((int64_t)2200000)
-#define ROW_COST   ((int64_t)10000)
+/* What the judged rows may cost, in ns: 1 for a key and column, 100 for a column of the output, and
+ * 10 us for the row. */
+#define JUDGED_MAX  ((int64_t)2200000)
+#define COLUMN_COST ((int64_t)100)
+#define ROW_COST    ((int64_t)10000)
 
 bool mla_case_may_be_large(const struct mla_case *test)
 {
@@ -170,7 +172,7 @@ static void fix_sparse(struct mla_case *test)
     struct mla_sparse_args *s = &test->sparse;
     bool large = mla_case_may_be_large(test);
     int64_t most = large ? SPARSE_LARGE_WORK : SPARSE_WORK_MAX;
-    s->queries = clamp(s->queries, 1, 130);
+    s->queries = clamp(s->queries, 1, large ? 130 : 12);
     s->keys = clamp(s->keys, 1, large ? 65538 : 700);
     s->heads = clamp(s->heads / 16, 1, 8) * 16;
     s->rope = clamp(s->rope, 1, MLA_ROPE_MAX);
@@ -212,10 +214,11 @@ static void fix_rows(struct mla_case *test)
                    : test->sparse.dense ? test->sparse.keys
                                         : test->sparse.topk;
     int64_t columns = mla_case_width(test) + mla_case_value_width(test);
+    int64_t row = keys * columns + COLUMN_COST * mla_case_value_width(test) + ROW_COST;
     int64_t heads = is_ring ? test->ring.heads : test->sparse.heads;
     int64_t all = is_ring ? test->ring.ring_size * test->ring.batch * test->ring.q_rows
                           : test->sparse.queries;
-    int64_t most = clamp(JUDGED_MAX / (heads * (keys * columns + ROW_COST)), 1, all);
+    int64_t most = clamp(JUDGED_MAX / (heads * row), 1, all);
     int64_t asked = test->rows == 0      ? all
                     : test->rows > 0     ? test->rows
                     : test->rows <= -all ? all
