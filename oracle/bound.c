@@ -340,11 +340,28 @@ static struct mla_bound element(double o, double low, double high)
 }
 
 /*
+ * Is a double from 2^-126 on more than one of its own places away from every tie between two bf16?
+ * Those have a 1 and then zeros in the 45 bits of the fraction that a bf16 lacks.
+ */
+static bool is_clear_of_ties(double x)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    bits &= (UINT64_C(1) << 45) - 1;
+    return fabs(x) >= 0x1p-126 &&
+           (bits < (UINT64_C(1) << 44) - 1 || bits > (UINT64_C(1) << 44) + 1);
+}
+
+/*
  * The bf16 nearest to o_l. Where o's double is half way between two of them, the side is told by the
  * rest of o, unless that is not known to be on either (mla_truth_nearest asks further).
  */
 static uint16_t nearest_to(const struct mla_truth *t, int64_t l)
 {
+    if (is_clear_of_ties(t->out[l])) {
+        return mla_oracle_bf16_nearest(t->out[l]);
+    }
     const uint16_t below = mla_oracle_bf16_nearest(nextafter(t->out[l], -INFINITY));
     const uint16_t above = mla_oracle_bf16_nearest(nextafter(t->out[l], INFINITY));
 
@@ -382,6 +399,12 @@ static int32_t state_of(const struct mla_truth *truth)
     }
 }
 
+/* Beyond the real number that was rounded to x: a normal x moves on by at least one place. */
+static double beyond(double x)
+{
+    return x + (0x1p-52 * fabs(x) + 0x1p-1000);
+}
+
 static void all_common(const struct mla_truth *t, const struct mla_oracle_errors *e, double *sums,
                        const double *lost, struct mla_bound *bounds)
 {
@@ -391,7 +414,7 @@ static void all_common(const struct mla_truth *t, const struct mla_oracle_errors
         const double radius = up(common_radius(t, e, l, sums[l], lost[l]) + t->out_radius[l]);
         const double o = t->out[l];
 
-        bounds[l] = element(o, nextafter(o - radius, -INFINITY), nextafter(o + radius, INFINITY));
+        bounds[l] = element(o, -beyond(radius - o), beyond(o + radius));
     }
 }
 
