@@ -43,6 +43,7 @@
 #include "oracle/exponential.h"
 #include "oracle/fixed.h"
 #include "oracle/truth.h"
+#include "oracle/wide.h"
 
 #include <float.h>
 #include <math.h>
@@ -59,7 +60,7 @@ typedef uint16_t bits16 __attribute__((vector_size(LANES * sizeof(uint16_t))));
 typedef int16_t magnitudes16 __attribute__((vector_size(LANES * sizeof(uint16_t))));
 
 /* Eight bf16 as doubles. */
-static inline void widen(const uint16_t *from, lanes *to)
+MLA_ORACLE_INNER void widen(const uint16_t *from, lanes *to)
 {
     bits16 raw;
     lanes32 single;
@@ -71,7 +72,7 @@ static inline void widen(const uint16_t *from, lanes *to)
     *to = __builtin_convertvector(single, lanes);
 }
 
-static inline void absolute(const lanes *x, lanes *to)
+MLA_ORACLE_INNER void absolute(const lanes *x, lanes *to)
 {
     bits64 pattern;
 
@@ -80,7 +81,7 @@ static inline void absolute(const lanes *x, lanes *to)
     memcpy(to, &pattern, sizeof *to);
 }
 
-static double total(const lanes *x)
+MLA_ORACLE_INNER double total(const lanes *x)
 {
     double sum = 0.0;
 
@@ -102,7 +103,7 @@ struct extent {
 };
 
 /* n a multiple of LANES. */
-static struct extent extent_of(const uint16_t *numbers, int64_t n)
+MLA_ORACLE_INNER struct extent extent_of_inner(const uint16_t *numbers, int64_t n)
 {
     magnitudes16 most = {0};
     magnitudes16 least = most + INT16_MAX;
@@ -133,6 +134,16 @@ static struct extent extent_of(const uint16_t *numbers, int64_t n)
                            .high = mla_oracle_bf16_exponent((uint16_t)top) + 8};
 }
 
+MLA_ORACLE_WIDE static struct extent extent_of_wide(const uint16_t *numbers, int64_t n)
+{
+    return extent_of_inner(numbers, n);
+}
+
+static struct extent extent_of(const uint16_t *numbers, int64_t n)
+{
+    return mla_oracle_is_wide() ? extent_of_wide(numbers, n) : extent_of_inner(numbers, n);
+}
+
 /* What one evaluation works with. */
 struct desk {
     int64_t width;                  /* of a row, rounded up to LANES */
@@ -160,7 +171,7 @@ static void join(const struct mla_oracle_input *input, const uint16_t *first,
 /* ---- scores -----------------------------------------------------------------------------------*/
 
 /* The exact sum of products where the window has 53 bits; *size is sum |q_i k_i|, exact too. */
-static double dot_narrow(const struct desk *desk, double *size)
+MLA_ORACLE_INNER double dot_narrow_inner(const struct desk *desk, double *size)
 {
     lanes sum = {0};
     lanes sizes = {0};
@@ -181,8 +192,19 @@ static double dot_narrow(const struct desk *desk, double *size)
     return total(&sum);
 }
 
+MLA_ORACLE_WIDE static double dot_narrow_wide(const struct desk *desk, double *size)
+{
+    return dot_narrow_inner(desk, size);
+}
+
+static double dot_narrow(const struct desk *desk, double *size)
+{
+    return mla_oracle_is_wide() ? dot_narrow_wide(desk, size) : dot_narrow_inner(desk, size);
+}
+
 /* The same in two parts, split at sigma; *size is rounded. */
-static double dot_split(const struct desk *desk, double sigma, double *rest, double *size)
+MLA_ORACLE_INNER double dot_split_inner(const struct desk *desk, double sigma, double *rest,
+                                        double *size)
 {
     lanes sum = {0};
     lanes rests = {0};
@@ -206,6 +228,18 @@ static double dot_split(const struct desk *desk, double sigma, double *rest, dou
     *rest = total(&rests);
     *size = total(&sizes);
     return total(&sum);
+}
+
+MLA_ORACLE_WIDE static double dot_split_wide(const struct desk *desk, double sigma, double *rest,
+                                             double *size)
+{
+    return dot_split_inner(desk, sigma, rest, size);
+}
+
+static double dot_split(const struct desk *desk, double sigma, double *rest, double *size)
+{
+    return mla_oracle_is_wide() ? dot_split_wide(desk, sigma, rest, size)
+                                : dot_split_inner(desk, sigma, rest, size);
 }
 
 /* A product is m 2^e with |m| < 2^16 and e - unit in 0 .. 506. */
@@ -389,8 +423,8 @@ static void log_sums(const struct mla_oracle_fixed *max, const struct denominato
 /* ---- values -----------------------------------------------------------------------------------*/
 
 /* One key's p times its value into s, L and A of columns 0 .. n-1, and |v| into all. */
-static void add_value(struct desk *desk, const struct mla_oracle_exp *p, const uint16_t *value,
-                      int64_t n)
+MLA_ORACLE_INNER void add_value_inner(struct desk *desk, const struct mla_oracle_exp *p,
+                                      const uint16_t *value, int64_t n)
 {
     for (int64_t l = 0; l < n; l += LANES) {
         lanes v;
@@ -419,6 +453,22 @@ static void add_value(struct desk *desk, const struct mla_oracle_exp *p, const u
         memcpy(desk->low + l, &low, sizeof low);
         memcpy(desk->size + l, &size, sizeof size);
         memcpy(desk->all + l, &all, sizeof all);
+    }
+}
+
+MLA_ORACLE_WIDE static void add_value_wide(struct desk *desk, const struct mla_oracle_exp *p,
+                                           const uint16_t *value, int64_t n)
+{
+    add_value_inner(desk, p, value, n);
+}
+
+static void add_value(struct desk *desk, const struct mla_oracle_exp *p, const uint16_t *value,
+                      int64_t n)
+{
+    if (mla_oracle_is_wide()) {
+        add_value_wide(desk, p, value, n);
+    } else {
+        add_value_inner(desk, p, value, n);
     }
 }
 

@@ -5,6 +5,7 @@
  */
 #include "oracle/test_row.h"
 #include "oracle/truth.h"
+#include "oracle/wide.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -30,6 +31,30 @@ static uint16_t power(int exponent, bool negative)
     return (uint16_t)(bits | (negative ? 0x8000u : 0));
 }
 
+/* With and without wider vector units: the same bits. */
+static void same_without_width(const struct mla_oracle_test_row *row, const struct mla_truth *wide)
+{
+    const size_t columns = COLUMNS * sizeof(double);
+    struct mla_truth *narrow;
+
+    mla_oracle_allow_wide(false);
+    assert_int_equal(mla_truth_ring(&row->args, row->row, &narrow), MLA_OK);
+    mla_oracle_allow_wide(true);
+    assert_int_equal(narrow->state, wide->state);
+    if (wide->state == MLA_ROW_OK) {
+        const size_t keys = (size_t)wide->keys_n * sizeof(double);
+
+        assert_memory_equal(narrow->weight, wide->weight, keys);
+        assert_memory_equal(narrow->magnitude, wide->magnitude, keys);
+        assert_memory_equal(narrow->out, wide->out, columns);
+        assert_memory_equal(narrow->out_low, wide->out_low, columns);
+        assert_memory_equal(narrow->out_radius, wide->out_radius, columns);
+        assert_memory_equal(narrow->abs_value, wide->abs_value, columns);
+        assert_true(narrow->max == wide->max && narrow->log_sum == wide->log_sum);
+    }
+    mla_truth_free(narrow);
+}
+
 /* The two truths of a row agree; returns by how much of their radii they differ. */
 static double compare(const struct mla_oracle_test_row *row, int32_t state)
 {
@@ -43,6 +68,7 @@ static double compare(const struct mla_oracle_test_row *row, int32_t state)
     const double ratio = mla_truth_disagreement(fast, plain);
 
     assert_true(ratio <= 1.0);
+    same_without_width(row, fast);
     for (int64_t l = 0; state == MLA_ROW_OK && l < COLUMNS; l++) {
         double spread = 0.0;
 
