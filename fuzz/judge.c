@@ -209,6 +209,7 @@ static void judge_valid(struct mla_subject *subject, const struct mla_kernel *ke
         return;
     double start = mla_call_clock();
     int32_t status = mla_rows_truths(subject, options->oracle_threads, options->plain_oracle);
+    verdict->oracle_failed = status == MLA_ERR_INTERNAL;
     if (status != MLA_OK) {
         mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED, "the oracle failed with status %" PRId32,
                          status);

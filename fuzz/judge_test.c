@@ -717,11 +717,28 @@ static void test_refusals(void **state)
             fail_msg("wrong refusal %zu passed", i);
 }
 
+/* The first failure stays, except that what could not be decided gives way to a fault. */
+static void test_a_fault_displaces_unjudged(void **state)
+{
+    struct mla_verdict verdict = {.kind = MLA_VERDICT_PASS};
+    (void)state;
+    assert_false(mla_verdict_fail(&verdict, MLA_VERDICT_UNJUDGED, "undecided"));
+    assert_false(mla_verdict_fail(&verdict, MLA_VERDICT_UNJUDGED, "undecided again"));
+    assert_string_equal(verdict.reason, "undecided");
+    assert_false(mla_verdict_fail(&verdict, MLA_VERDICT_FAIL_CERTAIN, "outside"));
+    assert_int_equal(verdict.kind, MLA_VERDICT_FAIL_CERTAIN);
+    assert_string_equal(verdict.reason, "outside");
+    assert_false(mla_verdict_fail(&verdict, MLA_VERDICT_UNJUDGED, "too late"));
+    assert_false(mla_verdict_fail(&verdict, MLA_VERDICT_FAIL_IMPROBABLE, "too late"));
+    assert_int_equal(verdict.kind, MLA_VERDICT_FAIL_CERTAIN);
+}
+
 int main(void)
 {
     static struct mla_kernel_list kernels;
     char error[1024];
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_fault_displaces_unjudged),
         cmocka_unit_test(test_the_honest_kernel_passes),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_memory),

@@ -114,6 +114,9 @@ static size_t collect_metrics(const struct mla_verdict *verdict,
     size_t n = 0;
     metrics[n++] = (struct mla_store_metric){"rows_judged", (double)verdict->rows_n};
     metrics[n++] = (struct mla_store_metric){"rows_unspecified", (double)verdict->unspecified_n};
+    metrics[n++] = (struct mla_store_metric){"rows_nonfinite", (double)verdict->nonfinite_n};
+    metrics[n++] = (struct mla_store_metric){"rows_out_of_range", (double)verdict->range_n};
+    metrics[n++] = (struct mla_store_metric){"rows_without_bound", (double)verdict->no_bound_n};
     if (verdict->max_energy >= 0)
         metrics[n++] = (struct mla_store_metric){"energy_over_threshold", verdict->max_energy};
     if (verdict->metrics.elements_n == 0)

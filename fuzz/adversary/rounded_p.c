@@ -234,3 +234,63 @@ const struct mla_adversary mla_adversary_p_merged = {
                                 .p_u = MLA_MODEL_BF16, MLA_MODEL_BLOCKS(8, 2)},
                .ring = p_merged_ring,
                .sparse = p_merged_sparse}};
+
+static int32_t as_nki_ring(const struct mla_ring_args *args, char *message, size_t bytes)
+{
+    return mla_adversary_ring(&mla_adversary_as_nki, args, message, bytes);
+}
+
+static int32_t as_nki_sparse(const struct mla_sparse_args *args, char *message, size_t bytes)
+{
+    return mla_adversary_sparse(&mla_adversary_as_nki, args, message, bytes);
+}
+
+#define AS_NKI                                                                                     \
+    {                                                                                              \
+        MLA_MODEL_UNIT(0x1p-24, 2, MLA_STATS_SHIFT, 0x1p-126),                                     \
+            .exp_error = 0x1p-23, .arg_form = MLA_ARG_SCALED, MLA_MODEL_SEQUENTIAL_SCORE,          \
+            .p_u = MLA_MODEL_BF16, .p_frame = MLA_P_FRAME_ROW, MLA_MODEL_TWO_PASS                  \
+    }
+
+const struct mla_adversary mla_adversary_as_nki = {
+    .what = "the model of emulate-nki: scaled scores, bf16 P in the row's frame, unrounded sum",
+    .plan = {.has_free_order = true},
+    .kernel = {.abi = MLA_KERNEL_ABI,
+               .struct_size = sizeof(struct mla_kernel),
+               .name = "as-nki",
+               .promises = MLA_ADVERSARY_PROMISES,
+               .ring_model = AS_NKI,
+               .sparse_model = AS_NKI,
+               .ring = as_nki_ring,
+               .sparse = as_nki_sparse}};
+
+static int32_t as_ttnn_ring(const struct mla_ring_args *args, char *message, size_t bytes)
+{
+    return mla_adversary_ring(&mla_adversary_as_ttnn, args, message, bytes);
+}
+
+static int32_t as_ttnn_sparse(const struct mla_sparse_args *args, char *message, size_t bytes)
+{
+    return mla_adversary_sparse(&mla_adversary_as_ttnn, args, message, bytes);
+}
+
+#define AS_TTNN(keys)                                                                              \
+    {                                                                                              \
+        MLA_MODEL_BF16_ALL, .p_frame = MLA_P_FRAME_BLOCKS, .p_block_keys = (keys),                 \
+                            MLA_MODEL_BLOCKS(keys, 0), .acc_extra = {                              \
+                                .per_block = 1,                                                    \
+                                .block_keys = (keys)                                               \
+                            }                                                                      \
+    }
+
+const struct mla_adversary mla_adversary_as_ttnn = {
+    .what = "the model of emulate-ttnn: bf16-all with P in its block's frame, stored once a block",
+    .plan = {MLA_ADVERSARY_CHUNKED, .refines = true},
+    .kernel = {.abi = MLA_KERNEL_ABI,
+               .struct_size = sizeof(struct mla_kernel),
+               .name = "as-ttnn",
+               .promises = MLA_ADVERSARY_PROMISES,
+               .ring_model = AS_TTNN(0),
+               .sparse_model = AS_TTNN(128),
+               .ring = as_ttnn_ring,
+               .sparse = as_ttnn_sparse}};

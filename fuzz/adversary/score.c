@@ -113,8 +113,9 @@ double mla_adversary_score(const struct mla_adversary_scores *scores, struct mla
     double sum;
     for (int64_t i = 0; i < scores->nonzero_n; i++) {
         uint16_t bits = key_bits(row, j, scores->work->place[i]);
-        double q = mla_choice_input(choice, scores->work->query[i], 0.0);
-        double k = mla_choice_input(choice, (double)mla_number_from_bf16(bits), dir * q);
+        double k = (double)mla_number_from_bf16(bits);
+        double q = mla_choice_input(choice, scores->work->query[i], dir * k);
+        k = mla_choice_input(choice, k, dir * q);
         products[n] = mla_choice_round(choice, q * k, m->product_u, dir);
         n += products[n] != 0.0;
     }

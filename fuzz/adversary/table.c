@@ -21,6 +21,8 @@ static const struct mla_adversary *const adversaries[] = {
     &mla_adversary_p_cut,
     &mla_adversary_p_cut_free,
     &mla_adversary_p_merged,
+    &mla_adversary_as_nki,
+    &mla_adversary_as_ttnn,
     &mla_adversary_bf16_all,
     &mla_adversary_bf16_sums,
     &mla_adversary_flushing,

@@ -26,6 +26,8 @@ extern const struct mla_adversary mla_adversary_p_free_rounded;
 extern const struct mla_adversary mla_adversary_p_cut;
 extern const struct mla_adversary mla_adversary_p_cut_free;
 extern const struct mla_adversary mla_adversary_p_merged;
+extern const struct mla_adversary mla_adversary_as_nki;
+extern const struct mla_adversary mla_adversary_as_ttnn;
 extern const struct mla_adversary mla_adversary_bf16_all;
 extern const struct mla_adversary mla_adversary_bf16_sums;
 extern const struct mla_adversary mla_adversary_flushing;

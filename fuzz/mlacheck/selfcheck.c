@@ -54,6 +54,7 @@ struct selfcheck {
     int64_t done;
     int64_t certain, improbable, broken;
     int64_t mismatches, compared;
+    int64_t oracle_failed; /* cases in which the oracle contradicted itself: nobody can be judged */
     struct line lines[MLA_KERNELS_MAX];
     double sharpest[FAMILIES_MAX];
     double row_tests; /* of the whole check, fixed before its first case */
@@ -125,6 +126,16 @@ static void report_mismatch(struct selfcheck *check, const struct mla_case *test
            ratio, line);
 }
 
+static void report_contradiction(struct selfcheck *check, const struct mla_case *test,
+                                 const char *spec, const struct mla_verdict *verdict)
+{
+    char line[MLA_CASE_LINE_MAX], repro[MLA_REPRO_MAX];
+    if (check->oracle_failed++ >= ACCUSATIONS_MAX)
+        return;
+    mla_case_format(test, line);
+    printf("CONTRADICTION %s\n  repro: %s\n", verdict->reason, mla_record_repro(spec, line, repro));
+}
+
 /* With the lock held. */
 static void record(struct selfcheck *check, const struct mla_case *test, int64_t i,
                    const struct mla_verdict *verdict)
@@ -135,6 +146,8 @@ static void record(struct selfcheck *check, const struct mla_case *test, int64_t
     bool failed = mla_verdict_is_failure(verdict->kind);
     int32_t status = failed ? accuse(check, test, spec, verdict)
                             : mla_record_tally(check->store, test, spec, verdict);
+    if (verdict->oracle_failed)
+        report_contradiction(check, test, spec, verdict);
     check->done++;
     line->cases++;
     line->accused += failed;
@@ -283,8 +296,8 @@ static void print_json(const struct selfcheck *check)
     for (size_t f = 0; f < families_n; f++)
         printf("%s\"%s\":%.6g", f == 0 ? "" : ",", families[f]->name, check->sharpest[f]);
     printf("},\"definition_mismatch\":%" PRId64 ",\"definition_rows\":%" PRId64
-           ",\"unjudged\":%" PRId64 ",\"energy\":%.6g}\n",
-           check->mismatches, check->compared, unjudged, energy);
+           ",\"unjudged\":%" PRId64 ",\"oracle_failed\":%" PRId64 ",\"energy\":%.6g}\n",
+           check->mismatches, check->compared, unjudged, check->oracle_failed, energy);
 }
 
 static int finish(struct selfcheck *check)
@@ -297,12 +310,13 @@ static int finish(struct selfcheck *check)
         judged += check->by_family[f];
     print_table(check);
     printf("\n%" PRId64 " cases, %" PRId64 " judged: %" PRId64 " accused with certainty, %" PRId64
-           " as improbable; %" PRId64 " of %" PRId64 " rows evaluated twice disagree%s\n",
+           " as improbable; %" PRId64 " of %" PRId64 " rows evaluated twice disagree; in %" PRId64
+           " cases the oracle contradicts itself%s\n",
            check->done, judged, check->certain, check->improbable, check->mismatches,
-           check->compared, mla_interrupted ? "; interrupted" : "");
+           check->compared, check->oracle_failed, mla_interrupted ? "; interrupted" : "");
     if (check->options.json)
         print_json(check);
-    if (faults + check->mismatches > 0)
+    if (faults + check->mismatches + check->oracle_failed > 0)
         return MLA_EXIT_FAULT;
     if (mla_interrupted)
         return MLA_EXIT_INTERRUPTED;
