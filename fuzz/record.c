@@ -12,8 +12,14 @@
 
 #define METRICS_MAX 64
 
-void mla_counts_add(struct mla_counts *counts, enum mla_verdict_kind kind)
+void mla_counts_add(struct mla_counts *counts, const struct mla_verdict *verdict)
 {
+    enum mla_verdict_kind kind = verdict->kind;
+    counts->rows_judged += verdict->rows_n;
+    counts->rows_nonfinite += verdict->nonfinite_n;
+    counts->rows_out_of_range += verdict->range_n;
+    counts->rows_without_bound += verdict->no_bound_n;
+    counts->oracle_failed += verdict->oracle_failed;
     counts->cases++;
     counts->passed += kind == MLA_VERDICT_PASS;
     counts->failed += kind == MLA_VERDICT_FAIL_CERTAIN;

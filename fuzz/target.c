@@ -140,6 +140,10 @@ static bool worth_a_row(const struct mla_case *test, const struct mla_verdict *v
 static void keep(const struct mla_case *test, const char *spec, const struct mla_verdict *verdict)
 {
     bool failed = mla_verdict_is_failure(verdict->kind);
+    if (verdict->oracle_failed) {
+        mla_record_print(stderr, test, spec, verdict);
+        give_up("the oracle contradicted itself", "a fault of mlacheck, please report it");
+    }
     state.failures_n += failed;
     if (failed && state.failures_n <= FAILURES_MAX)
         mla_record_print(stderr, test, spec, verdict);
