@@ -42,6 +42,7 @@
 #include "oracle/bf16.h"
 #include "oracle/exponential.h"
 #include "oracle/fixed.h"
+#include "oracle/scale.h"
 #include "oracle/truth.h"
 #include "oracle/wide.h"
 
@@ -277,7 +278,7 @@ static double score_key(const struct desk *desk, const struct extent *key,
     } else if (window <= 106 - desk->width_log2 && desk->width_log2 > 0) {
         double rest;
 
-        mla_oracle_fixed_add(score, dot_split(desk, ldexp(1.5, high), &rest, &size));
+        mla_oracle_fixed_add(score, dot_split(desk, mla_oracle_scale(1.5, high), &rest, &size));
         mla_oracle_fixed_add(score, rest);
     } else {
         dot_bins(desk, score, &size);
