@@ -206,7 +206,7 @@ static void draw_sparse(struct mla_case *test, struct mla_rng *rng)
 {
     struct mla_sparse_args *s = &test->sparse;
     s->queries = PICK(rng, 1, 1, 1, 2, 2, 3, 4, 8, 9);
-    s->topk = 128 * PICK(rng, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3);
+    s->topk = 128 * PICK(rng, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2);
     s->heads = 16 * PICK(rng, 1, 1, 1, 1, 1, 1, 1, 2);
     s->rope = PICK(rng, 1, 2, 63, 64, 64, 64, 65, 127, 128);
     int64_t any = 1 + mla_rng_below(rng, 700);
@@ -217,7 +217,11 @@ static void draw_sparse(struct mla_case *test, struct mla_rng *rng)
         draw_large(s, rng);
     else if (!s->dense || s->keys > 64) /* few keys leave room for many rows */
         s->queries = PICK(rng, 1, 1, 2, s->queries);
-    if (!s->has_q_pos_offset) { /* a tall case has made its choice */
+    if (s->topk > 128 && mla_rng_chance(rng, 1, 2)) { /* a second block, hardly begun, costs less */
+        s->has_q_pos_offset = 1;
+        s->q_pos_offset = s->keys * 5 / 8;
+    }
+    if (!s->has_q_pos_offset) { /* otherwise the choice is made above */
         s->has_q_pos_offset = mla_rng_chance(rng, 2, 5);
         any = mla_rng_below(rng, s->keys + 1);
         s->q_pos_offset =

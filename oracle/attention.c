@@ -42,6 +42,7 @@
 #include "oracle/bf16.h"
 #include "oracle/exponential.h"
 #include "oracle/fixed.h"
+#include "oracle/scale.h"
 #include "oracle/truth.h"
 #include "oracle/wide.h"
 
@@ -277,7 +278,7 @@ static double score_key(const struct desk *desk, const struct extent *key,
     } else if (window <= 106 - desk->width_log2 && desk->width_log2 > 0) {
         double rest;
 
-        mla_oracle_fixed_add(score, dot_split(desk, ldexp(1.5, high), &rest, &size));
+        mla_oracle_fixed_add(score, dot_split(desk, mla_oracle_scale(1.5, high), &rest, &size));
         mla_oracle_fixed_add(score, rest);
     } else {
         dot_bins(desk, score, &size);
@@ -422,54 +423,84 @@ static void log_sums(const struct mla_oracle_fixed *max, const struct denominato
 
 /* ---- values -----------------------------------------------------------------------------------*/
 
-/* One key's p times its value into s, L and A of columns 0 .. n-1, and |v| into all. */
-MLA_ORACLE_INNER void add_value_inner(struct desk *desk, const struct mla_oracle_exp *p,
-                                      const uint16_t *value, int64_t n)
+/* A few keys at a time, so that the sums pass through memory once for all of them; each column still
+ * takes one key after the other. */
+#define KEYS_GROUP 8
+
+/* p times value of keys_n keys into s, L and A of columns 0 .. n-1, and |v| into all. */
+MLA_ORACLE_INNER void add_values_inner(const struct desk *desk, const struct mla_oracle_exp *p,
+                                       const uint16_t *const *values, int64_t keys_n, int64_t n)
 {
+    double *restrict sums = desk->sum;
+    double *restrict lows = desk->low;
+    double *restrict sizes = desk->size;
+    double *restrict alls = desk->all;
+
     for (int64_t l = 0; l < n; l += LANES) {
-        lanes v;
         lanes s;
         lanes low;
         lanes size;
         lanes all;
-        lanes positive;
 
-        widen(value + l, &v);
-        memcpy(&s, desk->sum + l, sizeof s);
-        memcpy(&low, desk->low + l, sizeof low);
-        memcpy(&size, desk->size + l, sizeof size);
-        memcpy(&all, desk->all + l, sizeof all);
-        const lanes product = v * p->head;
-        const lanes next = s + product;
-        const lanes t = next - s;
-        const lanes e = (s - (next - t)) + (product - t);
+        memcpy(&s, sums + l, sizeof s);
+        memcpy(&low, lows + l, sizeof low);
+        memcpy(&size, sizes + l, sizeof size);
+        memcpy(&all, alls + l, sizeof all);
+        for (int64_t j = 0; j < keys_n; j++) {
+            lanes v;
+            lanes positive;
 
-        low += e + v * p->tail;
-        absolute(&product, &positive);
-        size += positive;
-        absolute(&v, &positive);
-        all += positive;
-        memcpy(desk->sum + l, &next, sizeof next);
-        memcpy(desk->low + l, &low, sizeof low);
-        memcpy(desk->size + l, &size, sizeof size);
-        memcpy(desk->all + l, &all, sizeof all);
+            widen(values[j] + l, &v);
+            const lanes product = v * p[j].head;
+            const lanes next = s + product;
+            const lanes t = next - s;
+            const lanes e = (s - (next - t)) + (product - t);
+
+            low += e + v * p[j].tail;
+            absolute(&product, &positive);
+            size += positive;
+            absolute(&v, &positive);
+            all += positive;
+            s = next;
+        }
+        memcpy(sums + l, &s, sizeof s);
+        memcpy(lows + l, &low, sizeof low);
+        memcpy(sizes + l, &size, sizeof size);
+        memcpy(alls + l, &all, sizeof all);
     }
 }
 
-MLA_ORACLE_WIDE static void add_value_wide(struct desk *desk, const struct mla_oracle_exp *p,
-                                           const uint16_t *value, int64_t n)
+MLA_ORACLE_WIDE static void add_values_wide(const struct desk *desk, const struct mla_oracle_exp *p,
+                                            const uint16_t *const *values, int64_t keys_n,
+                                            int64_t n)
 {
-    add_value_inner(desk, p, value, n);
+    add_values_inner(desk, p, values, keys_n, n);
 }
 
-static void add_value(struct desk *desk, const struct mla_oracle_exp *p, const uint16_t *value,
-                      int64_t n)
+static void add_values(const struct desk *desk, const struct mla_oracle_exp *p,
+                       const uint16_t *const *values, int64_t keys_n, int64_t n)
 {
     if (mla_oracle_is_wide()) {
-        add_value_wide(desk, p, value, n);
+        add_values_wide(desk, p, values, keys_n, n);
     } else {
-        add_value_inner(desk, p, value, n);
+        add_values_inner(desk, p, values, keys_n, n);
     }
+}
+
+/* The columns beyond the last LANES whole ones; never more than a key's own columns are read. */
+static void add_end(const struct desk *desk, const struct mla_oracle_exp *p, const uint16_t *value,
+                    int64_t whole, int64_t n)
+{
+    uint16_t end[LANES] = {0};
+    const uint16_t *const padded = end;
+    struct desk shifted = *desk;
+
+    shifted.sum += whole;
+    shifted.low += whole;
+    shifted.size += whole;
+    shifted.all += whole;
+    memcpy(end, value + whole, (size_t)(n - whole) * sizeof *end);
+    add_values(&shifted, p, &padded, 1, LANES);
 }
 
 /* o_l, its radii and abs_value from the sums. false: the radius is too wide. */
@@ -505,21 +536,14 @@ static bool outputs(const struct mla_oracle_input *input, struct desk *desk,
     const int64_t whole = truth->columns_n / LANES * LANES;
     bool is_fine = true;
 
-    for (int64_t j = 0; j < truth->keys_n; j++) {
-        const uint16_t *value = input->keys[0][j];
+    for (int64_t j = 0; j < truth->keys_n; j += KEYS_GROUP) {
+        const int64_t left = truth->keys_n - j;
 
-        add_value(desk, &desk->p[j], value, whole);
-        if (whole < truth->columns_n) { /* never more than the key's own columns are read */
-            uint16_t end[LANES] = {0};
-            struct desk shifted = *desk;
-
-            shifted.sum += whole;
-            shifted.low += whole;
-            shifted.size += whole;
-            shifted.all += whole;
-            memcpy(end, value + whole, (size_t)(truth->columns_n - whole) * sizeof *end);
-            add_value(&shifted, &desk->p[j], end, LANES);
-        }
+        add_values(desk, &desk->p[j], &input->keys[0][j], left < KEYS_GROUP ? left : KEYS_GROUP,
+                   whole);
+    }
+    for (int64_t j = 0; whole < truth->columns_n && j < truth->keys_n; j++) {
+        add_end(desk, &desk->p[j], input->keys[0][j], whole, truth->columns_n);
     }
     for (int64_t l = 0; l < truth->columns_n; l++) {
         is_fine = output(desk, d, l, truth) && is_fine;

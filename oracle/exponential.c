@@ -28,6 +28,8 @@
  */
 #include "oracle/exponential.h"
 
+#include "oracle/scale.h"
+
 #include <math.h>
 #include <mpfr.h>
 #include <pthread.h>
@@ -159,7 +161,7 @@ struct mla_oracle_exp mla_oracle_exp(wide t)
     const wide y = product(product(table.coarse[i], table.fine[j]), exp_small(w));
     const wide tail = y & (((wide)1 << 82) - 1); /* below 2^-45 */
 
-    result.head = ldexp((double)(uint64_t)(y >> 82), -45 - n);
-    result.tail = ldexp((double)tail, -127 - n);
+    result.head = mla_oracle_scale((double)(uint64_t)(y >> 82), -45 - n);
+    result.tail = mla_oracle_scale((double)tail, -127 - n);
     return result;
 }
