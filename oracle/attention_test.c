@@ -207,6 +207,23 @@ static void test_zero_query_and_far_keys(void **state)
     }
 }
 
+/* Weights that count as nothing, below 2^-600, are all that a column has. */
+static void test_only_far_keys_have_values(void **state)
+{
+    struct mla_oracle_test_row *row = row_new(3, 1.0f);
+
+    (void)state;
+    row->q[WIDTH - 1] = power(0, false);
+    for (int64_t j = 0; j < row->n; j++) {
+        row->kv[j * WIDTH + WIDTH - 1] = mla_oracle_test_bf16((float)(-417 * j));
+        for (int64_t l = 0; j > 0 && l < COLUMNS; l++) {
+            row->kv[j * WIDTH + l] = power((int)(3 * l) - 120, l % 2 == 0);
+        }
+    }
+    compare(row, MLA_ROW_OK);
+    mla_oracle_test_row_free(row);
+}
+
 /* Values that cancel: the output is far smaller than what it is the sum of. */
 static void test_cancelling_values(void **state)
 {
