@@ -31,6 +31,7 @@
 
 #define MLA_EXP_ROUGH_LOWEST MLA_EXP_SCALAR_LOWEST /* X0 */
 #define MLA_EXP_ROUGH_ERROR  0.00197               /* relative */
+#define MLA_EXP_ROUGH_SLOPE  0.0142                /* relative error over |x|, but for 2^-23 */
 #define MLA_EXP_ROUGH_FLOOR  0x1p-126              /* largest true value returned as 0 */
 
 static inline float mla_exp_rough(float x)

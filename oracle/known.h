@@ -29,17 +29,24 @@
  * for t = sum_j centre_j v_jl / sum as computed in double by mla_oracle_known_columns.
  */
 struct mla_oracle_known {
-    bool is_usable;     /* the rest holds something, and it is narrower than what errors.h says */
-    double *centre;     /* middle */
-    double *half;       /* above */
-    double *most;       /* above */
-    double *spread;     /* above; 0 for a weight that is certain */
-    double *spill;      /* above */
-    double sum;         /* middle */
-    double sum_half;    /* above */
-    double sum_most;    /* above */
-    double share;       /* above */
-    double abs_d;       /* above */
+    bool is_stored;   /* acc_stores says when accumulators are rounded (stored.h) */
+    bool sum_rounded; /* the sum adds the rounded p */
+    bool is_usable;   /* the rest holds something, and it is narrower than what errors.h says */
+    double *centre;   /* middle */
+    double *half;     /* above */
+    double *most;     /* above */
+    double *spread;   /* above; 0 for a weight that is certain */
+    double *spill;    /* above */
+    double sum;       /* middle */
+    double sum_half;  /* above */
+    double sum_most;  /* above */
+    double sum_loose; /* sum_j mu_j U_j at most, U_j at its upper end */
+    double *own;      /* half, but for what the block's common rescale factors do (stored.c) */
+    double *step;     /* per block: d_b of stored.c */
+    int64_t blocks_n;
+    int64_t *ends; /* of the blocks in visiting order: block b ends before the ends[b]-th key */
+    double share;  /* above */
+    double abs_d;  /* above */
     double denominator; /* the least computed denominator, lower */
 };
 
@@ -58,7 +65,8 @@ void mla_oracle_known_free(struct mla_oracle_known *known);
 
 /*
  * For every column the interval middle[l] +- radius[l] of the quotient before normalisation. lost:
- * flushed V of every column, from `most`. work: columns_n doubles. known must be usable.
+ * flushed V of every column, from `most`. work: (1 + MLA_ORACLE_STORED_ROOM) columns_n doubles
+ * (stored.h). known must be usable.
  */
 void mla_oracle_known_columns(const struct mla_truth *truth, const struct mla_oracle_errors *errors,
                               const struct mla_oracle_known *known, const double *lost,
