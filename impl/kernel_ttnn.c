@@ -14,7 +14,7 @@
  *                  scores are never positive.
  *   exp_error      exp_rough.h, with the derivation; of weights and factors. exp_floor 2^-126,
  *                  what it returns as 0. exp(0) = 1 exactly, and 1 is a bf16: no rescale while the
- *                  maximum stays.
+ *                  maximum stays. exp_slope: the same file.
  *   p_u            2^-8: to nearest bf16. p_frame: the running maximum over the blocks, the
  *                  block's own keys included. sum_rounded 1: the sum adds the rounded p.
  *   rescales       b - 1: at most one for each block after the row's first, which only sets the

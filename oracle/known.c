@@ -205,19 +205,27 @@ static double carry_rounding(const struct row *r, double below)
     return 0x1p-48 * (below + 2.0 * r->any_eps);
 }
 
-/* R of a block whose frame is located; later: N_b, below: L, rescales: T_b. */
-static struct interval carry_of(struct row *r, const struct frame *frame, double later,
-                                double below, double rescales)
+/* Where a block's frame is carried to: the row's last, or that of the next block. */
+struct way {
+    double later;    /* N_b, of the keys on the way */
+    double below;    /* L of the keys up to its end */
+    double size;     /* of the scaled maximum there */
+    double rescales; /* T_b */
+};
+
+/* R of a block whose frame is located. */
+static struct interval carry_of(struct row *r, const struct frame *frame, const struct way *way)
 {
     const struct mla_oracle_errors *e = r->errors;
     const double rs = r->model->rescale_scale_u;
+    const double rescales = way->rescales;
     const double tau = carry_rounding(r, frame->below);
-    const double far = fmax(0.0, later + frame->below + tau);
+    const double far = fmax(0.0, way->later + frame->below + tau);
     double slack = 0.0;
     double error = 0.0;
 
     if (r->model->arg_form == MLA_ARG_SCALED && far > 0.0) {
-        slack = up(r->g * (frame->size + e->max_abs));
+        slack = up(r->g * (frame->size + way->size));
     }
     if (rescales > 0.0) {
         error = r->model->arg_form == MLA_ARG_MIXED
@@ -226,7 +234,7 @@ static struct interval carry_of(struct row *r, const struct frame *frame, double
         error = up(error + e->arg_abs);
         error = up(error + exp_error(r, rescales, far + slack + error) + rescales * e->alpha_log);
     }
-    const double near = fmax(-slack, -below - frame->above - tau);
+    const double near = fmax(-slack, -way->below - frame->above - tau);
 
     if (far + error == 0.0) {
         return (struct interval){1.0, 1.0};
@@ -427,7 +435,8 @@ static double step_of(struct row *r, const struct frame *before, const struct fr
     const bool may_raise = highest + before->below + carry_rounding(r, before->below) > 0.0;
     const double times =
         r->model->exp_slope > 0.0 && !may_raise ? 0.0 : fmin(1.0, r->errors->rescales);
-    const struct interval factor = carry_of(r, before, highest, frame->below, times);
+    const struct way way = {highest, frame->below, frame->size, times};
+    const struct interval factor = carry_of(r, before, &way);
     const double centres = centre_of(frame->carry) / centre_of(before->carry);
 
     if (factor.low == 1.0 && factor.high == 1.0 && centres == 1.0) {
@@ -467,8 +476,10 @@ static double weigh_blocks(struct row *r, struct mla_oracle_known *known)
         frame.above = fmax(frame.above, highest);
         frame.size = greatest(t->max - frame.below, t->max + frame.above,
                               fabs(t->max) + fabs(frame.above) + frame.below);
-        frame.carry =
-            carry_of(r, &frame, r->later[end], r->all_below, rescales_of(r, block_of(r, first)));
+        const struct way way = {r->later[end], r->all_below, r->errors->max_abs,
+                                rescales_of(r, block_of(r, first))};
+
+        frame.carry = carry_of(r, &frame, &way);
         if (first > 0) {
             known->step[known->blocks_n - 1] = step_of(r, &last, &frame, highest);
         }
