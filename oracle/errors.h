@@ -75,8 +75,8 @@ int32_t mla_oracle_errors_make(const struct mla_truth *truth, const struct mla_m
                                struct mla_oracle_errors *errors);
 void mla_oracle_errors_free(struct mla_oracle_errors *errors);
 
-/* mu and mu_low of a term that is added in the last `blocks` blocks' first: it meets the stores of
- * those blocks only, where acc_stores says where they are. */
+/* mu and mu_low of a term that is added in the first of the last `blocks` blocks: it meets the
+ * stores of those blocks only, where acc_stores says where they are. */
 struct mla_oracle_sum_factor {
     double mu;
     double mu_low;

@@ -29,7 +29,10 @@
  *        mixed       g (X_j + M_b)             (here the shift's own rounding does not cancel)
  *    and arg_abs. Hence p~_j lies between
  *        exp(-(range_j + arg_j + e'))  and  exp(-(max(-slack, gap_j - eps_j - L_b) - arg_j - e')).
- *    Nothing is assumed of exp(0): an argument that is exactly 0 may give 1 -+ exp_error.
+ *    Nothing is assumed of exp(0): an argument that is exactly 0 may give 1 -+ exp_error. Unless the
+ *    model says so (exp_slope > 0). Then p~_j is 1 where range_j and its errors are 0, as equal
+ *    numbers have been subtracted; and e' is no more than (exp_slope |x| + 2 add_u)/(1-exp_error),
+ *    x the computed argument: -ln(1-y) <= y/(1-e) for y <= e.
  *
  * 3. ITS ROUNDING.  Rounding to bf16, to nearest or toward zero, is monotone: P_j lies between the
  *    rounded ends. That holds where the lower end exceeds max(2^-126, exp_floor): above it the
@@ -44,8 +47,11 @@
  *        max(-s_b, -L - A_b)  (L of all keys)   and   max(0, N_b + L_b) =: carry,
  *    s_b = g (M_b + M_a) in the scaled form where carry > 0, else 0 (slack again).
  *    Where carry = 0 no later key can be the maximum: m^_b is m^, and kept. A weight of block b meets
- *    at most T_b rescales: no more than there are later blocks, and no more than T (ROW: T). They
- *    have, telescoping as in errors.c, arguments off by at most
+ *    at most T_b rescales: no more than there are later blocks, and no more than T (ROW: T). With
+ *    exp_slope a factor of exactly 1 is none, and only blocks count whose keys' greatest eps - gap
+ *    exceeds -L of the blocks before: others cannot raise the maximum. The errors of exponentials
+ *    are then (exp_slope sum |x| + 2 T_b add_u)/(1-exp_error) at most, with sum |x| <= carry + its
+ *    errors. They have, telescoping as in errors.c, arguments off by at most
  *        difference  (g + rs (1+g)) carry
  *        scaled      (g + rs (1+g)) (carry + s_b)
  *        mixed       2 T_b g (1+rs) M_x + rs carry
@@ -64,6 +70,9 @@
  *        and Pc v - t c~ = Pc (v - t) + t (Pc - c~):
  *        C = Rc Pc,  spread = Rh Pc,  spill = R Ph + nu most (R at its upper end),
  *        share = sum (R h~ + Rh |Pc - c~|) + mu sum R p~  (both at their upper ends).
+ *    Where acc_stores says that stores are whole, nu, of spill only, is without them, and their own
+ *    error is added; and the rescale factors, which a block's keys have in common, need not be in
+ *    spread: stored.c. mu is what a block's own and later stores do; (1-mu)low likewise.
  *    What is left is sum C v - t S, S = sum C or sum Rc c~: 0 for t = their quotient. Then
  *        |N/D - t| <= ( sum spread |v-t| + sum spill |v| + share |t| + absN + flushed V + |t| absD )
  *                     / ( (1-mu)low sum(lower U) - absD ).

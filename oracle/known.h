@@ -26,7 +26,8 @@
  * output that matters, and is in spread, spill and share:
  *     | sum_j W_j (1+nu_jl) v_jl - t sum_j U_j (1+mu_j) |
  *         <= sum_j spread_j |v_jl - t| + sum_j spill_j |v_jl| + share |t|
- * for t = sum_j centre_j v_jl / sum as computed in double by mla_oracle_known_columns.
+ * for t = sum_j centre_j v_jl / sum as computed in double by mla_oracle_known_columns; if is_stored,
+ * with |nu_jl| <= nu_terms: stores are left out, and added by stored.h.
  */
 struct mla_oracle_known {
     bool is_stored;   /* acc_stores says when accumulators are rounded (stored.h) */
