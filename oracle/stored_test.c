@@ -178,6 +178,36 @@ static void rescales_of_known_sums(void **state)
     mla_oracle_test_row_free(row);
 }
 
+/*
+ * Both at once: a store's error is carried by the uncertain factor, and what the next store acts on
+ * may be larger by it. Key 0, of value 1, is carried by 0.75 to the frame of key 1, of value 0.
+ */
+static void stores_and_rescales(void **state)
+{
+    static const double scores[2] = {0.0, 0.75};
+    static const double values[2] = {1.0, 0.0};
+    const double e = 0x1p-10;
+    const double a = 0x1p-6;
+    const struct mla_model model = in_blocks(
+        (struct mla_model){
+            .p_u = BF, .sum_rounded = 1, .alpha_u = a, .acc_u = e, .acc_extra = {.per_block = 1}},
+        1);
+    struct mla_oracle_test_row *row = row_of(scores, values, 2);
+    const double least = exp(-0.75) * (1.0 - a);
+    const double most = exp(-0.75) / (1.0 - a);
+    const double c = (least + most) / 2.0;
+    const double d = most / c - 1.0;
+    const double t = c / (c + 1.0);
+    const double stored = e * c * (1.0 + d) * (1.0 + e) + e * (c + d * c);
+    const double share = t * (most * (2.0 * e + e * e) + e);
+
+    (void)state;
+    just_above(half_width(row, &model, 0),
+               (d * c * (1.0 - t) + stored + share) / (least * (1.0 - e) * (1.0 - e) + 1.0 - e),
+               1e-7);
+    mla_oracle_test_row_free(row);
+}
+
 /* exp(0) = 1 is exact and small arguments err little, if the model says so. */
 static void small_arguments(void **state)
 {
@@ -206,6 +236,11 @@ static void small_arguments(void **state)
     const double p = exp(-0x1p-3);
 
     just_above(half_width(row, &model, 0), 2.0 * p * 0x1p-11 / ((1.0 + p) * (1.0 + p)), 0.05);
+    /* And by 2 add_u, however small the slope. */
+    model.exp_slope = 0x1p-40;
+    model.add_u = SMALL;
+    just_above(half_width(row, &model, 0), 2.0 * (p + 0.0) * 2.0 * SMALL / ((1.0 + p) * (1.0 + p)),
+               1e-3);
     mla_oracle_test_row_free(row);
 }
 
@@ -655,6 +690,7 @@ int main(void)
         cmocka_unit_test(stores_of_known_sums),
         cmocka_unit_test(stores_of_the_sum),
         cmocka_unit_test(rescales_of_known_sums),
+        cmocka_unit_test(stores_and_rescales),
         cmocka_unit_test(small_arguments),
         cmocka_unit_test(what_may_not_be_promised),
         cmocka_unit_test(conforming_kernels_are_never_accused),
