@@ -8,6 +8,7 @@
  *     |result - exp(x)| <= 0.00197 * exp(x)      for X0 <= x <= 0, some 2^-9
  *     result = +0                                for x < X0 (then exp(x) < 2^-126; X0: exp_scalar.h)
  *     result = 1 exactly                         for x = +-0
+ *     |result - exp(x)| <= (0.01447 |x| + 2^-23) exp(x)
  *     result = NaN                               for x = NaN
  *
  * Derivation. u = 2^-24.
@@ -22,6 +23,9 @@
  *       between. Their rounding and that of three products and sums of numbers below 2 is less than
  *       2^-21 relative to p > 0.7.
  *   p * 2^k is exact, or, at the lowest x, subnormal and off by at most 2^-150, u times the result.
+ * For |x| < 0.346, k = 0 and r = x up to one rounding: the polynomial's error is x times (A - 1) +
+ *   (B - A + 1/2) x + .., where A - 1 is 0.01413, and what is left of the roundings is one of x and
+ *   that of p; checked to be below 0.01447 |x| + 2^-23. From |x| = 0.137 on that exceeds 0.00197.
  * Together 0.0019637 + 2^-24 + 2^-21 + 2^-24 < 0.00197. x = 0 gives k = 0, r = 0, p = 1.
  */
 #ifndef MLA_IMPL_EXP_ROUGH_H
@@ -31,6 +35,7 @@
 
 #define MLA_EXP_ROUGH_LOWEST MLA_EXP_SCALAR_LOWEST /* X0 */
 #define MLA_EXP_ROUGH_ERROR  0.00197               /* relative */
+#define MLA_EXP_ROUGH_SLOPE  0.01447               /* relative error over |x|, but for 2^-23 */
 #define MLA_EXP_ROUGH_FLOOR  0x1p-126              /* largest true value returned as 0 */
 
 static inline float mla_exp_rough(float x)

@@ -73,6 +73,26 @@ static void test_small(void **state)
     assert_true(worst_between(-0.0f, -0x1p-12f, 331, &at) < 0x1p-17);
 }
 
+/*
+ * Near 0 the error is small as x is: over |x| and apart from 2^-23. Every float32 from -2^-6 to -1, where
+ * the bound on all errors is met; towards 0, where only roundings are left, every 331st.
+ */
+static void test_slope(void **state)
+{
+    double worst = 0.0;
+    (void)state;
+    for (uint32_t bits = bits_of(-0.0f); bits <= bits_of(-1.0f);
+         bits += bits < bits_of(-0x1p-6f) ? 331 : 1) {
+        const float x = float_of(bits);
+        const double slope = (error_at(x) - 0x1p-23) / fmax(fabs((double)x), 0x1p-149);
+        worst = slope <= worst ? worst : slope;
+    }
+    print_message("worst slope %.9g\n", worst);
+    assert_true(worst <= MLA_EXP_ROUGH_SLOPE);
+    assert_true(worst > 0.014);                                   /* no more is declared */
+    assert_true(MLA_EXP_ROUGH_SLOPE * 1.0 > MLA_EXP_ROUGH_ERROR); /* further off it says nothing */
+}
+
 static void test_special(void **state)
 {
     const float below = nextafterf(MLA_EXP_ROUGH_LOWEST, -INFINITY);
@@ -113,10 +133,8 @@ static void test_bf16(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all),
-        cmocka_unit_test(test_small),
-        cmocka_unit_test(test_special),
-        cmocka_unit_test(test_bf16),
+        cmocka_unit_test(test_all),     cmocka_unit_test(test_small), cmocka_unit_test(test_slope),
+        cmocka_unit_test(test_special), cmocka_unit_test(test_bf16),
     };
     return cmocka_run_group_tests_name("exp_rough", tests, NULL, NULL);
 }

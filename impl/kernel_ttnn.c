@@ -14,7 +14,7 @@
  *                  scores are never positive.
  *   exp_error      exp_rough.h, with the derivation; of weights and factors. exp_floor 2^-126,
  *                  what it returns as 0. exp(0) = 1 exactly, and 1 is a bf16: no rescale while the
- *                  maximum stays.
+ *                  maximum stays. exp_slope: the same file.
  *   p_u            2^-8: to nearest bf16. p_frame: the running maximum over the blocks, the
  *                  block's own keys included. sum_rounded 1: the sum adds the rounded p.
  *   rescales       b - 1: at most one for each block after the row's first, which only sets the
@@ -34,6 +34,8 @@
  *                  short rows. For a partial sum it is 3 additions, 2 (b - 1), and 5 for the classes.
  *   acc_u          2^-8, acc_extra b: out and every partial sum are rounded to nearest bf16 once in
  *                  each block with a visible key, the first included. The added-up sum is not.
+ *   acc_stores     BLOCKS: that store is alpha*out + the block's p*v, rounded whole; the same of every
+ *                  partial sum.
  *   pv_product_u   0: bf16 times bf16.
  *   div_roundings  2: the reciprocal of the sum, correctly rounded, and a product; then bf16.
  *   flush          0: subnormals are kept (fpenv.h).
@@ -79,6 +81,7 @@ const struct mla_kernel mla_kernel_ttnn = {
             .arg_roundings = 2,
             .exp_error = MLA_EXP_ROUGH_ERROR,
             .exp_floor = MLA_EXP_ROUGH_FLOOR,
+            .exp_slope = MLA_EXP_ROUGH_SLOPE,
             .p_u = BF16_U,
             .p_frame = MLA_P_FRAME_BLOCKS,
             .sum_rounded = 1,
@@ -92,6 +95,7 @@ const struct mla_kernel mla_kernel_ttnn = {
             .out_round = MLA_OUT_NEAREST,
             .stats_max = MLA_STATS_ROUNDED,
             .weights_ignore_v = 1,
+            .acc_stores = MLA_ACC_STORES_BLOCKS,
         },
     .sparse_model =
         {
@@ -102,6 +106,7 @@ const struct mla_kernel mla_kernel_ttnn = {
             .arg_roundings = 2,
             .exp_error = MLA_EXP_ROUGH_ERROR,
             .exp_floor = MLA_EXP_ROUGH_FLOOR,
+            .exp_slope = MLA_EXP_ROUGH_SLOPE,
             .p_u = BF16_U,
             .p_frame = MLA_P_FRAME_BLOCKS,
             .p_block_keys = MLA_SPARSE_BLOCK,
@@ -118,6 +123,7 @@ const struct mla_kernel mla_kernel_ttnn = {
             .out_round = MLA_OUT_NEAREST,
             .stats_max = MLA_STATS_ROUNDED,
             .weights_ignore_v = 1,
+            .acc_stores = MLA_ACC_STORES_BLOCKS,
         },
     .ring = ring,
     .sparse = sparse,

@@ -68,6 +68,24 @@ enum mla_arg_form {
  */
 enum mla_p_frame { MLA_P_FRAME_UNKNOWN = 0, MLA_P_FRAME_ROW = 1, MLA_P_FRAME_BLOCKS = 2 };
 
+/*
+ * Where the acc_u roundings are. UNKNOWN: anywhere on a term's path; each term of a sum may meet its
+ * own.
+ *
+ * BLOCKS promises, with p_frame BLOCKS and acc_extra = k times its blocks (per_block k >= 1 whole,
+ * block_keys p_block_keys, all else 0): after each block that holds a key of the row, and only then,
+ * the running out of every column is brought up to date and stored,
+ *     out = round(alpha * out + what the block's keys add),
+ * k = 1, one rounding of relative size acc_u of the whole column's sum, whatever its direction; in
+ * the first block of what its keys add alone. For k > 1 some of the k roundings may be of
+ * alpha * out instead, before the block adds to it; never of a block's own sum, nor of part of one.
+ * The sum likewise, or each of the parts it is kept in. All else (the product with alpha, additions)
+ * is in acc_depth. Then a rounding is known to be relative to what is held at that time, and where
+ * values of both signs cancel that is little: far fewer results are accepted. It only helps where
+ * the frame of p is of use (p_u 2^-8 or 2^-7). Whoever is not sure says UNKNOWN.
+ */
+enum mla_acc_stores { MLA_ACC_STORES_UNKNOWN = 0, MLA_ACC_STORES_BLOCKS = 1 };
+
 /* Final rounding of the output to bf16. */
 enum mla_out_round {
     MLA_OUT_NEAREST = 0, /* to nearest, ties to even */
@@ -96,6 +114,10 @@ struct mla_model {
                                      constant scale*log2(e) counted */
     double exp_error;             /* error of the exponential, of the rescale factor too */
     double exp_floor;             /* largest true exponential that may be returned as 0 */
+    double exp_slope;           /* > 0: exp(0), and a rescale factor while the maximum stays, are 1
+                                   exactly (alpha_u included), and the exponential's error at its
+                                   computed argument x is at most exp_slope*|x| + 2 add_u as well;
+                                   0: nothing is said of small arguments */
     double p_u;                 /* rounding of p before P*V: 0, 2^-8 nearest bf16, 2^-7 truncated */
     int32_t p_frame;            /* enum mla_p_frame */
     int32_t p_block_keys;       /* for MLA_P_FRAME_BLOCKS; 0: k_chunk_size per shard */
@@ -114,6 +136,7 @@ struct mla_model {
     int32_t out_round;          /* enum mla_out_round */
     int32_t stats_max;          /* enum mla_stats_max */
     int32_t weights_ignore_v;   /* 1: p, m, rescale factors and l never depend on V's values */
+    int32_t acc_stores;         /* enum mla_acc_stores */
 };
 
 /* Promises. What is not promised is not tested, and is counted as unsupported. */

@@ -53,6 +53,7 @@
 #include "oracle/bf16.h"
 #include "oracle/errors.h"
 #include "oracle/known.h"
+#include "oracle/stored.h"
 #include "oracle/wide.h"
 
 #include <float.h>
@@ -447,7 +448,7 @@ static int32_t all_known(const struct mla_truth *t, const struct mla_model *mode
         goto done;
     }
     state = MLA_ERR_NOMEM;
-    room = calloc(3 * columns_n, sizeof *room);
+    room = calloc((3 + MLA_ORACLE_STORED_ROOM) * columns_n, sizeof *room);
     if (room == NULL) {
         goto done;
     }

@@ -85,6 +85,13 @@ static struct mla_bound_stats stats_of(const struct mla_oracle_test_row *row,
     return stats;
 }
 
+/* A product that is not 0: sums with it may underflow, which a sum of zeros does not. */
+static void set_product(struct mla_oracle_test_row *row, int64_t key)
+{
+    row->q[41] = bf16(0x1p-120);
+    set_key(row, key, 41, 0x1p-60);
+}
+
 /* want <= got <= want * (1 + slack); NaN fails. */
 static void just_above(double got, double want, double slack)
 {
@@ -413,6 +420,8 @@ static void underflow(void **state)
     bounds_of(row, &model, bounds);
     just_above(bounds[0].radius, 14 * 0x1p-149, 1e-6);
     row->args.scale = 0x1p120f;
+    assert_true(stats_of(row, &exact_model).lse_radius < 0x1p-40); /* 0 times 0 loses nothing */
+    set_product(row, 0);
     just_above(stats_of(row, &exact_model).lse_radius, 129 * 0x1p-29, 1e-6);
 
     /* A subnormal part of the query flushed: 2^-130 * 2^100 * 2^31 = 2 is missing from the score.
@@ -460,6 +469,7 @@ static void floors_of_a_coarse_format(void **state)
     bounds_of(row, &model, bounds);
     just_above(bounds[0].radius, 5 * 0x1p-133, 1e-6);
     row->args.scale = 0x1p110f;
+    set_product(row, 0);
     just_above(stats_of(row, &model).lse_radius, 129 * 0x1p-23, 1e-6);
     mla_oracle_test_row_free(row);
 }
@@ -489,6 +499,7 @@ static void underflow_of_arguments(void **state)
 
     (void)state;
     row->args.scale = 0x1p120f;
+    set_product(row, 0);
     model.arg_roundings = 100;
     model.rescales.constant = 2;
     just_above(stats_of(row, &model).lse_radius, (129 + 300) * 0x1p-29, 1e-6);

@@ -83,6 +83,8 @@
  *        G_g     rounded sum: sum of half_j / S, for D - 1 = sum_g S_g + Q again; else 0,
  *        P_g     rounded sum: 0; else sum of half_j / S,
  *        q       rounded sum: the rounding of S itself, else sum_half; and mu sum_most + absD; over S.
+ *        nu      where the model says when accumulators are stored, without those stores, whose
+ *                errors (stored.c; they may depend on the coins) are added to b' as they are.
  *    Known weights are taken wherever they are usable, which the scores decide.
  *
  * Rounding of this file's own arithmetic is in favour of the kernel: tau_l, b_l and the threshold
@@ -347,7 +349,7 @@ static double slack(const struct work *work, int64_t l)
     const double reach = mla_oracle_up(work->columns.reach[l], w->n + 4);
     const double radius = work->columns.radius[l];
     const double absolute = (1.0 + e->nu) * (w->key_abs * work->truth->abs_value[l] + w->row_abs);
-    const double quotient = up((e->nu * reach + absolute) / w->denominator);
+    const double quotient = up((w->nu * reach + w->stored[l] + absolute) / w->denominator);
     const double size = fabs(work->columns.middle[l]) + radius;
 
     return up((1.0 + e->div) * quotient + e->div * size + e->div_abs + radius);

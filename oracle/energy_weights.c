@@ -5,7 +5,7 @@
  */
 #include "oracle/energy_weights.h"
 
-#include "oracle/known.h"
+#include "oracle/stored.h"
 
 #include <stdlib.h>
 
@@ -86,6 +86,7 @@ static double row_plain(struct mla_oracle_energy_weights *w, const struct mla_or
     w->key_abs = up(e->key_abs * times);
     w->row_abs = up(e->row_abs * times);
     w->denominator = e->denominator;
+    w->nu = e->nu;
     return up(e->mu * e->up_sum + e->abs_d * times);
 }
 
@@ -99,7 +100,8 @@ static double row_known(struct mla_oracle_energy_weights *w, const struct mla_or
     w->key_abs = up(e->key_loss / k->sum);
     w->row_abs = up(e->row_loss / k->sum);
     w->denominator = down(k->denominator / k->sum);
-    return up((apart + e->mu * k->sum_most + k->abs_d) / k->sum);
+    w->nu = e->nu_terms;
+    return up((apart + k->sum_loose + k->abs_d) / k->sum);
 }
 
 static void finish(struct mla_oracle_energy_weights *w, int64_t keys_n, double q)
@@ -115,18 +117,38 @@ static void finish(struct mla_oracle_energy_weights *w, int64_t keys_n, double q
     w->spread_sum = mla_oracle_up(w->spread_sum, w->n);
 }
 
-static bool allocate(struct mla_oracle_energy_weights *w, int64_t keys_n)
+/* The stores of every column, in units of the middle sum. */
+static bool set_stored(struct mla_oracle_energy_weights *w, const struct mla_truth *t,
+                       const struct mla_oracle_errors *e, const struct mla_oracle_known *k)
+{
+    const size_t n = (size_t)t->columns_n;
+    double *room = calloc(MLA_ORACLE_STORED_ROOM * n, sizeof *room);
+
+    if (room == NULL) {
+        return false;
+    }
+    const struct mla_oracle_stored whole = mla_oracle_stored_columns(t, e, k, NULL, room);
+
+    for (size_t l = 0; l < n; l++) {
+        w->stored[l] = up(whole.stored[l] / k->sum);
+    }
+    free(room);
+    return true;
+}
+
+static bool allocate(struct mla_oracle_energy_weights *w, int64_t keys_n, int64_t columns_n)
 {
     double **const arrays[] = {&w->weight, &w->weight_low, &w->spread,
                                &w->loose,  &w->most,       &w->centre};
     const size_t arrays_n = sizeof arrays / sizeof arrays[0];
 
     w->value = calloc((size_t)keys_n, sizeof w->value[0]);
+    w->stored = calloc((size_t)columns_n, sizeof w->stored[0]);
     w->numbers = calloc(arrays_n * (size_t)keys_n, sizeof(double));
     for (size_t i = 0; w->numbers != NULL && i < arrays_n; i++) {
         *arrays[i] = w->numbers + i * (size_t)keys_n;
     }
-    return w->value != NULL && w->numbers != NULL;
+    return w->value != NULL && w->stored != NULL && w->numbers != NULL;
 }
 
 int32_t mla_oracle_energy_weights_make(const struct mla_truth *truth, const struct mla_model *model,
@@ -140,8 +162,9 @@ int32_t mla_oracle_energy_weights_make(const struct mla_truth *truth, const stru
     int32_t status = MLA_ERR_NOMEM;
 
     *weights = (struct mla_oracle_energy_weights){0};
-    if (copies == NULL || !allocate(weights, n) ||
-        mla_oracle_known_make(truth, model, errors, &known) != MLA_OK) {
+    if (copies == NULL || !allocate(weights, n, truth->columns_n) ||
+        mla_oracle_known_make(truth, model, errors, &known) != MLA_OK ||
+        (known.is_usable && known.is_stored && !set_stored(weights, truth, errors, &known))) {
         goto done;
     }
     for (int64_t j = 0; j < n; j++) {
@@ -173,5 +196,6 @@ done:
 void mla_oracle_energy_weights_free(struct mla_oracle_energy_weights *weights)
 {
     free(weights->numbers);
+    free(weights->stored);
     free(weights->value);
 }

@@ -28,6 +28,8 @@ struct mla_oracle_energy_weights {
     double key_abs;
     double row_abs;
     double denominator; /* least D, lower */
+    double nu;          /* |nu_jl| <= nu, but for */
+    double *stored;     /* this, in every column (stored.h) */
 
     /* The middle o_l: the truth's own, or sum_g centre_g v_gl up to (n+8) 2^-52 sum most |v|. */
     bool is_known;

@@ -38,6 +38,7 @@
  *    Underflow: each of w products and at most w additions can lose F_s, and so can the score's
  *    own rounding, each scaled by later factors <= (1+a)(1+score_u); if inputs may be flushed,
  *    products with a subnormal operand vanish whole ("lost").
+ *    (Products that are all 0 lose nothing: eps = 0.)
  *    F_s = max(f, 2^-126 score_u, 2^-126 product_u): below 2^-126 a rounding to a format of
  *    relative unit u is an absolute error up to u 2^-126.
  *      eps_j = sigma [ A_j b + score_u (|s_j| + A_j b)
@@ -256,6 +257,9 @@ static double score_error(const struct setting *s, int64_t j)
     const double sum = up(t->magnitude[j] * s->b);
     double small = (2.0 * (double)t->width + 1.0) * floor_s * t->scale;
 
+    if (t->magnitude[j] == 0.0) {
+        return 0.0; /* all products are 0, and so are all sums of them */
+    }
     if (m->flush) {
         small += (1.0 + m->product_u) * t->lost[j];
     }
@@ -360,8 +364,32 @@ static void sum_factors(const struct setting *s, struct mla_oracle_errors *error
     errors->mu_low =
         down(compound_down(m->add_u, s->acc_depth) * compound_down(m->acc_u, s->acc_extra));
     errors->nu_low = down(errors->mu_low * down(1.0 - m->pv_product_u));
+    errors->mu_terms = rounded;
+    errors->mu_terms_low = compound_down(m->add_u, s->acc_depth);
+    errors->nu_terms = errors->nu;
+    if (m->acc_stores == MLA_ACC_STORES_BLOCKS && m->acc_u > 0.0) {
+        errors->stores = m->acc_extra.per_block;
+        errors->store_u = m->acc_u;
+        /* So large that its products with weights and values are no subnormal doubles. */
+        errors->store = fmax(compound(m->acc_u, errors->stores), 0x1p-100);
+        errors->nu_terms = up(rounded + m->pv_product_u * (1.0 + rounded));
+    }
     errors->div = compound(m->add_u, m->div_roundings);
     errors->div_abs = up((m->div_roundings + 1.0) * s->f * (1.0 + errors->div));
+}
+
+struct mla_oracle_sum_factor mla_oracle_sum_factor(const struct mla_oracle_errors *errors,
+                                                   int64_t blocks)
+{
+    if (errors->stores == 0.0) {
+        return (struct mla_oracle_sum_factor){errors->mu, errors->mu_low};
+    }
+    const double stores = errors->stores * (double)blocks;
+    const double stored = compound(errors->store_u, stores);
+
+    return (struct mla_oracle_sum_factor){
+        .mu = up(errors->mu_terms + stored + errors->mu_terms * stored),
+        .mu_low = down(errors->mu_terms_low * compound_down(errors->store_u, stores))};
 }
 
 /* ln growth's slack: by how much a computed argument can be positive. */

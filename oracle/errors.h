@@ -30,11 +30,17 @@ struct mla_oracle_errors {
     double *most;   /* w_j (1 + H_j) (1 + p_u): the weight as it meets V */
     double *eps;    /* |sigma s^_j - x_j| */
 
-    double rho;         /* |rho_j| <= rho: rounding of p that the denominator does not see */
-    double mu;          /* |mu_j| <= mu */
-    double mu_low;      /* 1 + mu_j >= mu_low, lower */
-    double nu;          /* |nu_jl| <= nu */
-    double nu_low;      /* 1 + nu_jl >= nu_low, lower */
+    double rho;      /* |rho_j| <= rho: rounding of p that the denominator does not see */
+    double mu;       /* |mu_j| <= mu */
+    double mu_low;   /* 1 + mu_j >= mu_low, lower */
+    double nu;       /* |nu_jl| <= nu */
+    double nu_low;   /* 1 + nu_jl >= nu_low, lower */
+    double nu_terms; /* the part of nu that is not stores, if acc_stores tells them apart; or nu */
+    double mu_terms; /* and of mu */
+    double mu_terms_low;
+    double stores;      /* acc_u roundings a block, if acc_stores says where they are; or 0 */
+    double store_u;     /* acc_u of them */
+    double store;       /* (1 + acc_u)^stores - 1 */
     bool is_per_weight; /* above */
     double key_abs;     /* above */
     double row_abs;     /* above */
@@ -68,5 +74,14 @@ struct mla_oracle_errors {
 int32_t mla_oracle_errors_make(const struct mla_truth *truth, const struct mla_model *model,
                                struct mla_oracle_errors *errors);
 void mla_oracle_errors_free(struct mla_oracle_errors *errors);
+
+/* mu and mu_low of a term that is added in the first of the last `blocks` blocks: it meets the
+ * stores of those blocks only, where acc_stores says where they are. */
+struct mla_oracle_sum_factor {
+    double mu;
+    double mu_low;
+};
+struct mla_oracle_sum_factor mla_oracle_sum_factor(const struct mla_oracle_errors *errors,
+                                                   int64_t blocks);
 
 #endif

@@ -29,7 +29,10 @@
  *        mixed       g (X_j + M_b)             (here the shift's own rounding does not cancel)
  *    and arg_abs. Hence p~_j lies between
  *        exp(-(range_j + arg_j + e'))  and  exp(-(max(-slack, gap_j - eps_j - L_b) - arg_j - e')).
- *    Nothing is assumed of exp(0): an argument that is exactly 0 may give 1 -+ exp_error.
+ *    Nothing is assumed of exp(0): an argument that is exactly 0 may give 1 -+ exp_error. Unless the
+ *    model says so (exp_slope > 0). Then p~_j is 1 where range_j and its errors are 0, as equal
+ *    numbers have been subtracted; and e' is no more than (exp_slope |x| + 2 add_u)/(1-exp_error),
+ *    x the computed argument: -ln(1-y) <= y/(1-e) for y <= e.
  *
  * 3. ITS ROUNDING.  Rounding to bf16, to nearest or toward zero, is monotone: P_j lies between the
  *    rounded ends. That holds where the lower end exceeds max(2^-126, exp_floor): above it the
@@ -44,8 +47,11 @@
  *        max(-s_b, -L - A_b)  (L of all keys)   and   max(0, N_b + L_b) =: carry,
  *    s_b = g (M_b + M_a) in the scaled form where carry > 0, else 0 (slack again).
  *    Where carry = 0 no later key can be the maximum: m^_b is m^, and kept. A weight of block b meets
- *    at most T_b rescales: no more than there are later blocks, and no more than T (ROW: T). They
- *    have, telescoping as in errors.c, arguments off by at most
+ *    at most T_b rescales: no more than there are later blocks, and no more than T (ROW: T). With
+ *    exp_slope a factor of exactly 1 is none, and only blocks count whose keys' greatest eps - gap
+ *    exceeds -L of the blocks before: others cannot raise the maximum. The errors of exponentials
+ *    are then (exp_slope sum |x| + 2 T_b add_u)/(1-exp_error) at most, with sum |x| <= carry + its
+ *    errors. They have, telescoping as in errors.c, arguments off by at most
  *        difference  (g + rs (1+g)) carry
  *        scaled      (g + rs (1+g)) (carry + s_b)
  *        mixed       2 T_b g (1+rs) M_x + rs carry
@@ -64,6 +70,9 @@
  *        and Pc v - t c~ = Pc (v - t) + t (Pc - c~):
  *        C = Rc Pc,  spread = Rh Pc,  spill = R Ph + nu most (R at its upper end),
  *        share = sum (R h~ + Rh |Pc - c~|) + mu sum R p~  (both at their upper ends).
+ *    Where acc_stores says that stores are whole, nu, of spill only, is without them, and their own
+ *    error is added; and the rescale factors, which a block's keys have in common, need not be in
+ *    spread: stored.c. mu is what a block's own and later stores do; (1-mu)low likewise.
  *    What is left is sum C v - t S, S = sum C or sum Rc c~: 0 for t = their quotient. Then
  *        |N/D - t| <= ( sum spread |v-t| + sum spill |v| + share |t| + absN + flushed V + |t| absD )
  *                     / ( (1-mu)low sum(lower U) - absD ).
@@ -80,6 +89,7 @@
 #include "oracle/known.h"
 
 #include "oracle/bf16.h"
+#include "oracle/stored.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -124,11 +134,14 @@ struct row {
     const struct mla_model *model;
     const struct mla_oracle_errors *errors;
     double g;
-    int64_t last;     /* number of the last block */
-    double any_eps;   /* E */
-    double all_below; /* L of all keys */
-    double p_floor;   /* at or below it p~ may be anything down to 0 */
-    double worst;     /* by how much an argument, or a carry, may come out positive */
+    int64_t last;         /* number of the last block */
+    double any_eps;       /* E */
+    double all_below;     /* L of all keys */
+    double p_floor;       /* at or below it p~ may be anything down to 0 */
+    double worst;         /* by how much an argument, or a carry, may come out positive */
+    const double *later;  /* look_ahead: by key visited, */
+    const double *raises; /* and by block */
+    struct mla_oracle_sum_factor factor; /* of the block gone through */
 };
 
 /* What the keys of blocks 0 .. b say (section 1), and how their block is carried (section 4). */
@@ -178,31 +191,59 @@ static double uncertainty(const struct row *r, int64_t j)
 static double rescales_of(const struct row *r, int64_t block)
 {
     const double all = r->errors->rescales;
+    const double later = r->model->exp_slope > 0.0 ? r->raises[block] : (double)(r->last - block);
 
-    return r->model->p_frame == MLA_P_FRAME_ROW ? all : fmin(all, (double)(r->last - block));
+    return r->model->p_frame == MLA_P_FRAME_ROW ? all : fmin(all, later);
 }
 
-/* R of a block whose frame is located; later: N_b, rescales: T_b. */
-static struct interval carry_of(struct row *r, const struct frame *frame, double later,
-                                double rescales)
+/* What `times` exponentials of arguments that add up to x at most can be off by, in logarithms. */
+static double exp_error(const struct row *r, double times, double x)
+{
+    const struct mla_model *m = r->model;
+    const double any = times * r->errors->exp_log;
+
+    if (m->exp_slope == 0.0) {
+        return any;
+    }
+    return fmin(any, up((m->exp_slope * x + 2.0 * times * m->add_u) / (1.0 - m->exp_error)));
+}
+
+/* The part of a bound on a carry that rounding may have taken. */
+static double carry_rounding(const struct row *r, double below)
+{
+    return 0x1p-48 * (below + 2.0 * r->any_eps);
+}
+
+/* Where a block's frame is carried to: the row's last, or that of the next block. */
+struct way {
+    double later;    /* N_b, of the keys on the way */
+    double below;    /* L of the keys up to its end */
+    double size;     /* of the scaled maximum there */
+    double rescales; /* T_b */
+};
+
+/* R of a block whose frame is located. */
+static struct interval carry_of(struct row *r, const struct frame *frame, const struct way *way)
 {
     const struct mla_oracle_errors *e = r->errors;
     const double rs = r->model->rescale_scale_u;
-    const double tau = 0x1p-48 * (frame->below + 2.0 * r->any_eps);
-    const double far = fmax(0.0, later + frame->below + tau);
+    const double rescales = way->rescales;
+    const double tau = carry_rounding(r, frame->below);
+    const double far = fmax(0.0, way->later + frame->below + tau);
     double slack = 0.0;
     double error = 0.0;
 
     if (r->model->arg_form == MLA_ARG_SCALED && far > 0.0) {
-        slack = up(r->g * (frame->size + e->max_abs));
+        slack = up(r->g * (frame->size + way->size));
     }
     if (rescales > 0.0) {
         error = r->model->arg_form == MLA_ARG_MIXED
                     ? 2.0 * rescales * r->g * (1.0 + rs) * e->max_any + rs * far
                     : (r->g + rs * (1.0 + r->g)) * (far + slack);
-        error = up(error + e->arg_abs + rescales * (e->exp_log + e->alpha_log));
+        error = up(error + e->arg_abs);
+        error = up(error + exp_error(r, rescales, far + slack + error) + rescales * e->alpha_log);
     }
-    const double near = fmax(-slack, -r->all_below - frame->above - tau);
+    const double near = fmax(-slack, -way->below - frame->above - tau);
 
     if (far + error == 0.0) {
         return (struct interval){1.0, 1.0};
@@ -230,7 +271,12 @@ static struct interval p_before(struct row *r, const struct frame *frame, int64_
         arg = r->g * (x + frame->size);
     }
     const double near = fmax(-slack, gap - eps - frame->below - tau);
-    const double error = up(arg + r->errors->arg_abs + r->errors->exp_log);
+    const double size = up(range + slack + arg + r->errors->arg_abs);
+    const double error = up(arg + r->errors->arg_abs + exp_error(r, 1.0, size));
+
+    if (r->model->exp_slope > 0.0 && range + slack + arg == 0.0) {
+        return (struct interval){1.0, 1.0}; /* equal numbers have been subtracted */
+    }
 
     r->worst = fmax(r->worst, error - near);
     return (struct interval){exp_below(up(range + error)), exp_above(near - error)};
@@ -277,26 +323,28 @@ static double reach(struct interval a, double c)
     return a.low == a.high && a.low == c ? 0.0 : up(fmax(a.high - c, c - a.low));
 }
 
-/* Key j's entries and its parts of the sums; returns U's lower end. */
+/* Key j's entries and its parts of the sums; returns U's lower end, times its least 1+mu. */
 static double weigh(const struct row *r, struct mla_oracle_known *known, int64_t j,
                     struct interval before, struct interval after, struct interval carry)
 {
     const struct interval weight = carried(after, carry);
+    const double factor = centre_of(carry);
     double u_centre;
     double u_half;
 
     known->most[j] = weight.high;
-    known->spill[j] = r->errors->nu * weight.high;
+    known->spill[j] = r->errors->nu_terms * weight.high;
     if (r->model->sum_rounded) {
         known->centre[j] = centre_of(weight);
         known->half[j] = reach(weight, known->centre[j]);
+        known->own[j] = reach(carried(after, (struct interval){factor, factor}), known->centre[j]);
         known->spread[j] = known->half[j];
         known->sum += known->centre[j];
         known->sum_half += known->half[j];
         known->sum_most += weight.high;
-        return weight.low;
+        known->sum_loose += r->factor.mu * weight.high;
+        return weight.low * r->factor.mu_low;
     }
-    const double factor = centre_of(carry);
     const double factor_half = reach(carry, factor);
     const double p = centre_of(after);
     const struct interval u = carried(before, carry);
@@ -305,13 +353,15 @@ static double weigh(const struct row *r, struct mla_oracle_known *known, int64_t
     u_half = reach(before, u_centre);
     known->centre[j] = factor * p;
     known->half[j] = reach(weight, known->centre[j]);
+    known->own[j] = reach(carried(after, (struct interval){factor, factor}), known->centre[j]);
     known->spread[j] = up(factor_half * p);
     known->spill[j] += carry.high * reach(after, p);
     known->share += up(carry.high * u_half + factor_half * (fabs(p - u_centre) + 0x1p-52 * p));
     known->sum += factor * u_centre;
     known->sum_half += reach(u, factor * u_centre);
     known->sum_most += u.high;
-    return u.low;
+    known->sum_loose += r->factor.mu * u.high;
+    return u.low * r->factor.mu_low;
 }
 
 /* The sums' own rounding, the residual of t, and what underflow adds. */
@@ -323,16 +373,49 @@ static void finish(const struct row *r, struct mla_oracle_known *known, double l
 
     known->sum_half = mla_oracle_up(known->sum_half, n) + residual * known->sum;
     known->sum_most = mla_oracle_up(known->sum_most, n);
-    known->share = up(mla_oracle_up(known->share, n) + e->mu * known->sum_most) +
+    known->sum_loose = mla_oracle_up(known->sum_loose, n + 1);
+    known->share = up(mla_oracle_up(known->share, n) + known->sum_loose) +
                    up(residual * (known->sum + known->sum_half));
     for (int64_t j = 0; j < n; j++) {
         known->spill[j] = up(known->spill[j] + residual * known->most[j]);
     }
     known->abs_d = up((1.0 + e->mu) * ((double)n * e->key_loss + e->row_loss));
-    known->denominator = down(down(mla_oracle_down(least, n) * e->mu_low) - known->abs_d);
+    known->denominator = down(mla_oracle_down(least, n + 1) - known->abs_d);
 }
 
 /* ---- the blocks -------------------------------------------------------------------------------*/
+
+/* raises[b]: how many blocks after b may hold a score above all before them. */
+static void count_raises(const struct row *r, double *raises)
+{
+    const struct mla_truth *t = r->truth;
+    double below = INFINITY; /* L of the blocks before */
+    int64_t end;
+
+    for (int64_t first = 0; first < t->keys_n; first = end) {
+        double highest = -INFINITY;
+        double lowest = INFINITY;
+
+        end = block_end(r, first);
+        for (int64_t i = first; i < end; i++) {
+            const int64_t j = key_at(t, i);
+            const double eps = uncertainty(r, j);
+
+            highest = fmax(highest, eps - t->gap[j]);
+            lowest = fmin(lowest, eps + t->gap[j]);
+        }
+        raises[block_of(r, first)] = highest + below + carry_rounding(r, below) > 0.0 ? 1.0 : 0.0;
+        below = fmin(below, lowest);
+    }
+    double after = 0.0;
+
+    for (int64_t b = r->last; b >= 0; b--) {
+        const double own = raises[b];
+
+        raises[b] = after;
+        after += own;
+    }
+}
 
 /* later[i]: max of eps - gap over the keys visited from the i-th on; later[n] = -inf. */
 static void look_ahead(struct row *r, double *later)
@@ -351,14 +434,34 @@ static void look_ahead(struct row *r, double *later)
     }
 }
 
+/*
+ * d of a block (stored.c, section 2): its factor is 1 if it cannot raise the maximum, else the carry
+ * of one rescale; centres are those that the weights before it and its own were given.
+ */
+static double step_of(struct row *r, const struct frame *before, const struct frame *frame,
+                      double highest)
+{
+    const bool may_raise = highest + before->below + carry_rounding(r, before->below) > 0.0;
+    const double times =
+        r->model->exp_slope > 0.0 && !may_raise ? 0.0 : fmin(1.0, r->errors->rescales);
+    const struct way way = {highest, frame->below, frame->size, times};
+    const struct interval factor = carry_of(r, before, &way);
+    const double centres = centre_of(frame->carry) / centre_of(before->carry);
+
+    if (factor.low == 1.0 && factor.high == 1.0 && centres == 1.0) {
+        return 0.0;
+    }
+    return up(fmax(up(factor.high * centres) - 1.0, 1.0 - down(factor.low * centres)) + 0x1p-50);
+}
+
 /* The greater magnitude, upper although both are sums of two numbers. */
 static double greatest(double low, double high, double parts)
 {
     return up(fmax(fabs(low), fabs(high)) + 0x1p-51 * parts);
 }
 
-/* All blocks in turn; returns the sum of U's lower ends. */
-static double weigh_blocks(struct row *r, const double *later, struct mla_oracle_known *known)
+/* All blocks in turn; returns the least sum of U (1+mu). */
+static double weigh_blocks(struct row *r, struct mla_oracle_known *known)
 {
     const struct mla_truth *t = r->truth;
     struct frame frame = {.above = -INFINITY, .below = INFINITY};
@@ -367,16 +470,28 @@ static double weigh_blocks(struct row *r, const double *later, struct mla_oracle
 
     for (int64_t first = 0; first < t->keys_n; first = end) {
         end = block_end(r, first);
+        known->ends[known->blocks_n++] = end;
+        r->factor = mla_oracle_sum_factor(r->errors, r->last - block_of(r, first) + 1);
+        const struct frame last = frame;
+        double highest = -INFINITY;
+
         for (int64_t i = first; i < end; i++) {
             const int64_t j = key_at(t, i);
             const double eps = uncertainty(r, j);
 
-            frame.above = fmax(frame.above, eps - t->gap[j]);
+            highest = fmax(highest, eps - t->gap[j]);
             frame.below = fmin(frame.below, eps + t->gap[j]);
         }
+        frame.above = fmax(frame.above, highest);
         frame.size = greatest(t->max - frame.below, t->max + frame.above,
                               fabs(t->max) + fabs(frame.above) + frame.below);
-        frame.carry = carry_of(r, &frame, later[end], rescales_of(r, block_of(r, first)));
+        const struct way way = {r->later[end], r->all_below, r->errors->max_abs,
+                                rescales_of(r, block_of(r, first))};
+
+        frame.carry = carry_of(r, &frame, &way);
+        if (first > 0) {
+            known->step[known->blocks_n - 1] = step_of(r, &last, &frame, highest);
+        }
         for (int64_t i = first; i < end; i++) {
             const int64_t j = key_at(t, i);
             struct interval before = p_before(r, &frame, j);
@@ -415,21 +530,25 @@ bool mla_oracle_known_applies(const struct mla_model *model)
 
 static bool allocate(struct mla_oracle_known *known, int64_t n)
 {
-    double **const arrays[] = {&known->centre, &known->half, &known->most, &known->spread,
-                               &known->spill};
+    double **const arrays[] = {&known->centre, &known->half,  &known->most, &known->own,
+                               &known->spread, &known->spill, &known->step};
     bool ok = true;
 
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
         *arrays[i] = calloc((size_t)n, sizeof(double));
         ok = ok && *arrays[i] != NULL;
     }
-    return ok;
+    known->ends = calloc((size_t)n, sizeof known->ends[0]);
+    return ok && known->ends != NULL;
 }
 
 void mla_oracle_known_free(struct mla_oracle_known *known)
 {
+    free(known->ends);
     free(known->spill);
+    free(known->step);
     free(known->spread);
+    free(known->own);
     free(known->most);
     free(known->half);
     free(known->centre);
@@ -442,13 +561,14 @@ int32_t mla_oracle_known_make(const struct mla_truth *truth, const struct mla_mo
 {
     struct row row = {.truth = truth, .model = model, .errors = errors, .g = errors->arg_u};
 
-    *known = (struct mla_oracle_known){0};
+    *known = (struct mla_oracle_known){.is_stored = errors->stores > 0.0,
+                                       .sum_rounded = model->sum_rounded != 0};
     if (!mla_oracle_known_applies(model) || errors->state != MLA_BOUND_OK ||
         (model->p_frame == MLA_P_FRAME_BLOCKS && model->p_block_keys == 0 &&
          truth->chunk == NULL)) {
         return MLA_OK;
     }
-    double *later = calloc((size_t)truth->keys_n + 1, sizeof *later);
+    double *later = calloc(2 * (size_t)truth->keys_n + 1, sizeof *later); /* and raises */
 
     if (later == NULL || !allocate(known, truth->keys_n)) {
         free(later);
@@ -457,7 +577,10 @@ int32_t mla_oracle_known_make(const struct mla_truth *truth, const struct mla_mo
     row.p_floor = fmax(0x1p-126, model->exp_floor);
     row.last = block_of(&row, truth->keys_n - 1);
     look_ahead(&row, later);
-    const double least = weigh_blocks(&row, later, known);
+    count_raises(&row, later + truth->keys_n + 1);
+    row.later = later;
+    row.raises = later + truth->keys_n + 1;
+    const double least = weigh_blocks(&row, known);
 
     free(later);
     /* Beyond e^1 nothing is gained, and numbers stay small when that is left out. */
@@ -515,18 +638,27 @@ void mla_oracle_known_columns(const struct mla_truth *t, const struct mla_oracle
                               const struct mla_oracle_known *known, const double *lost,
                               double *middle, double *radius, double *work)
 {
+    struct mla_oracle_stored whole = {NULL, NULL};
+
     first_pass(t, known, middle, radius);
     for (int64_t l = 0; l < t->columns_n; l++) {
         middle[l] /= known->sum;
     }
     second_pass(t, known, middle, work);
+    if (known->is_stored) {
+        whole = mla_oracle_stored_columns(t, errors, known, known->sum_rounded ? middle : NULL,
+                                          work + t->columns_n);
+    }
     for (int64_t l = 0; l < t->columns_n; l++) {
-        const double terms = mla_oracle_up(radius[l] + work[l], t->keys_n + 8);
+        const double apart = mla_oracle_up(radius[l] + work[l], t->keys_n + 8);
+        const double terms =
+            known->is_stored && known->sum_rounded ? fmin(apart, whole.apart[l]) : apart;
+        const double stored = known->is_stored ? whole.stored[l] : 0.0;
         const double size = fabs(middle[l]);
         const double absolute =
             up((1.0 + errors->nu) * (errors->key_loss * t->abs_value[l] + errors->row_loss)) +
             lost[l] + size * known->abs_d;
 
-        radius[l] = up((terms + known->share * size + absolute) / known->denominator);
+        radius[l] = up((terms + stored + known->share * size + absolute) / known->denominator);
     }
 }

@@ -26,20 +26,28 @@
  * output that matters, and is in spread, spill and share:
  *     | sum_j W_j (1+nu_jl) v_jl - t sum_j U_j (1+mu_j) |
  *         <= sum_j spread_j |v_jl - t| + sum_j spill_j |v_jl| + share |t|
- * for t = sum_j centre_j v_jl / sum as computed in double by mla_oracle_known_columns.
+ * for t = sum_j centre_j v_jl / sum as computed in double by mla_oracle_known_columns; if is_stored,
+ * with |nu_jl| <= nu_terms: stores are left out, and added by stored.h.
  */
 struct mla_oracle_known {
-    bool is_usable;     /* the rest holds something, and it is narrower than what errors.h says */
-    double *centre;     /* middle */
-    double *half;       /* above */
-    double *most;       /* above */
-    double *spread;     /* above; 0 for a weight that is certain */
-    double *spill;      /* above */
-    double sum;         /* middle */
-    double sum_half;    /* above */
-    double sum_most;    /* above */
-    double share;       /* above */
-    double abs_d;       /* above */
+    bool is_stored;   /* acc_stores says when accumulators are rounded (stored.h) */
+    bool sum_rounded; /* the sum adds the rounded p */
+    bool is_usable;   /* the rest holds something, and it is narrower than what errors.h says */
+    double *centre;   /* middle */
+    double *half;     /* above */
+    double *most;     /* above */
+    double *spread;   /* above; 0 for a weight that is certain */
+    double *spill;    /* above */
+    double sum;       /* middle */
+    double sum_half;  /* above */
+    double sum_most;  /* above */
+    double sum_loose; /* sum_j mu_j U_j at most, U_j at its upper end */
+    double *own;      /* half, but for what the block's common rescale factors do (stored.c) */
+    double *step;     /* per block: d_b of stored.c */
+    int64_t blocks_n;
+    int64_t *ends; /* of the blocks in visiting order: block b ends before the ends[b]-th key */
+    double share;  /* above */
+    double abs_d;  /* above */
     double denominator; /* the least computed denominator, lower */
 };
 
@@ -58,7 +66,8 @@ void mla_oracle_known_free(struct mla_oracle_known *known);
 
 /*
  * For every column the interval middle[l] +- radius[l] of the quotient before normalisation. lost:
- * flushed V of every column, from `most`. work: columns_n doubles. known must be usable.
+ * flushed V of every column, from `most`. work: (1 + MLA_ORACLE_STORED_ROOM) columns_n doubles
+ * (stored.h). known must be usable.
  */
 void mla_oracle_known_columns(const struct mla_truth *truth, const struct mla_oracle_errors *errors,
                               const struct mla_oracle_known *known, const double *lost,

@@ -369,7 +369,9 @@ static void underflow_of_arguments(void **state)
     const double last = 0x1p-149 * 0x1p120;
 
     (void)state;
+    row->q[COLUMNS] = bf16(0x1p-120);
     for (int64_t j = 0; j < 2; j++) {
+        row->kv[j * HEAD_DIM + COLUMNS] = bf16(0x1p-60); /* sums of zeros do not underflow */
         row->kv[j * HEAD_DIM] = bf16(j == 0 ? 1.0 : -1.0);
         row->kv[j * HEAD_DIM + 1] = bf16(1.0);
     }

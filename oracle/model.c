@@ -60,7 +60,8 @@ static const char *unit_error(const struct mla_model *m)
             return units[i].error;
         }
     }
-    return NULL;
+    /* NaN, Inf and numbers whose products with an argument would overflow are none. */
+    return m->exp_slope >= 0.0 && m->exp_slope <= 1e9 ? NULL : "exp_slope must lie in [0, 1e9]";
 }
 
 static const char *depth_error(const struct mla_model *m, bool is_ring)
@@ -91,6 +92,30 @@ static const char *depth_error(const struct mla_model *m, bool is_ring)
         if (!is_ring && counts_shards(depths[i].depth)) {
             return depths[i].shards;
         }
+    }
+    return NULL;
+}
+
+/* The promise of mla_acc_stores: stores are counted in the blocks of the frame and nowhere else. */
+static const char *stores_error(const struct mla_model *m)
+{
+    const struct mla_depth *extra = &m->acc_extra;
+
+    if (m->acc_stores < MLA_ACC_STORES_UNKNOWN || m->acc_stores > MLA_ACC_STORES_BLOCKS) {
+        return "acc_stores is no enum mla_acc_stores";
+    }
+    if (m->acc_stores == MLA_ACC_STORES_UNKNOWN) {
+        return NULL;
+    }
+    if (m->p_frame != MLA_P_FRAME_BLOCKS) {
+        return "acc_stores BLOCKS needs p_frame BLOCKS";
+    }
+    if (!(extra->per_block >= 1.0 && extra->per_block == floor(extra->per_block)) ||
+        extra->constant != 0.0 || extra->per_width != 0.0 || extra->per_key != 0.0) {
+        return "acc_stores BLOCKS needs acc_extra to be a whole number of blocks";
+    }
+    if (extra->block_keys != m->p_block_keys) {
+        return "acc_stores BLOCKS needs acc_extra's block_keys to be p_block_keys";
     }
     return NULL;
 }
@@ -136,6 +161,9 @@ const char *mla_bound_model_error(const struct mla_model *model, bool is_ring)
     }
     if (error == NULL) {
         error = choice_error(model, is_ring);
+    }
+    if (error == NULL) {
+        error = stores_error(model);
     }
     return error;
 }

@@ -102,7 +102,8 @@ static double rounded(const struct mla_oracle_toy *toy, double x, double dir)
     return flushed(toy, (double)y);
 }
 
-/* An extra rounding of relative size u: none, to nearest bf16 (2^-8), or towards zero (2^-7). */
+/* An extra rounding of relative size u: none, as honestly if it is finer than bf16's, to nearest
+ * bf16 (2^-8), or towards zero (2^-7). */
 static double extra(const struct mla_oracle_toy *toy, double x, double u, double dir)
 {
     if (u == 0.0) {
@@ -110,6 +111,9 @@ static double extra(const struct mla_oracle_toy *toy, double x, double u, double
     }
     if (toy->choice != MLA_ORACLE_TOY_HONEST) {
         return chosen(toy, x, u, dir);
+    }
+    if (u < 0x1p-8) {
+        return x;
     }
     if (u < 0x1p-7) {
         return flushed(toy, mla_oracle_test_value(mla_oracle_test_bf16((float)x)));
@@ -135,7 +139,14 @@ static double exponential(const struct mla_oracle_toy *toy, double arg, double d
 {
     const struct mla_model *m = toy->model;
     const double exact = toy->log2_domain ? exp2(arg) : exp(arg);
+    double error = m->exp_error;
 
+    if (m->exp_slope > 0.0) {
+        if (arg == 0.0) {
+            return 1.0;
+        }
+        error = fmin(error, m->exp_slope * fabs(arg) + 2.0 * m->add_u);
+    }
     if (exact <= m->exp_floor) {
         const bool is_zero = toy->choice == MLA_ORACLE_TOY_HONEST ? true
                              : pushes(toy)                        ? dir < 0.0
@@ -144,10 +155,10 @@ static double exponential(const struct mla_oracle_toy *toy, double arg, double d
         return is_zero ? 0.0 : exact;
     }
     if (toy->choice != MLA_ORACLE_TOY_HONEST) {
-        return chosen(toy, exact, m->exp_error, dir);
+        return chosen(toy, exact, error, dir);
     }
     /* A rough exponential is off by a wavy 3/4 of what it declares. */
-    return (double)(float)(exact * (1.0 + 0.75 * (m->exp_error - 0x1p-24) * sin(1e3 * arg)));
+    return (double)(float)(exact * (1.0 + 0.75 * (error - 0x1p-24) * sin(1e3 * arg)));
 }
 
 /* ---- scores and arguments ---------------------------------------------------------------------*/
@@ -290,13 +301,32 @@ static void absorb_key(const struct mla_oracle_toy *toy, double scale, struct st
     }
 }
 
+/* Round the accumulators as their format says. */
+static void store(const struct mla_oracle_toy *toy, struct state *st)
+{
+    const double u = toy->model->acc_u;
+
+    st->l = extra(toy, st->l, u, toy->direction * (toy->target < 0.0 ? 1.0 : -1.0));
+    for (int64_t l = 0; l < COLUMNS; l++) {
+        st->o[l] = extra(toy, st->o[l], u, push_of(toy, l));
+    }
+}
+
+/* How many stores come before a block's keys, out and sum being only rescaled. */
+static int64_t early_stores(const struct mla_oracle_toy *toy)
+{
+    const struct mla_model *m = toy->model;
+    const int64_t declared =
+        m->acc_stores == MLA_ACC_STORES_BLOCKS ? (int64_t)m->acc_extra.per_block - 1 : 0;
+
+    return declared + (toy->fault == MLA_ORACLE_TOY_STORES_TWICE ? 1 : 0);
+}
+
 /* Keys first .. end-1 as one block; scores and directions are indexed by key. */
 static void absorb_block(const struct mla_oracle_toy *toy, const struct mla_oracle_test_row *row,
                          double scale, struct state *st, const double *scores, const double *dirs,
                          int64_t first, int64_t end)
 {
-    const struct mla_model *model = toy->model;
-    const double against = toy->direction * (toy->target < 0.0 ? 1.0 : -1.0);
     double m = toy->fuses ? st->raw : st->m;
 
     for (int64_t j = first; j < end; j++) {
@@ -309,16 +339,16 @@ static void absorb_block(const struct mla_oracle_toy *toy, const struct mla_orac
         m = is_kept ? st->m : rounded(toy, m, -toy->direction);
     }
     rescale(toy, scale, st, m);
+    for (int64_t i = 0; i < early_stores(toy); i++) {
+        store(toy, st);
+    }
     for (int64_t j = first; j < end; j++) {
         if (toy->fault == MLA_ORACLE_TOY_DROPS_A_KEY && j == row->n / 2) {
             continue;
         }
         absorb_key(toy, scale, st, row->kv + j * row->args.head_dim, scores[j], dirs[j]);
     }
-    st->l = extra(toy, st->l, model->acc_u, against);
-    for (int64_t l = 0; l < COLUMNS; l++) {
-        st->o[l] = extra(toy, st->o[l], model->acc_u, push_of(toy, l));
-    }
+    store(toy, st);
 }
 
 static void absorb_range(const struct mla_oracle_toy *toy, const struct mla_oracle_test_row *row,

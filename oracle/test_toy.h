@@ -31,7 +31,8 @@ enum mla_oracle_toy_fault {
     MLA_ORACLE_TOY_OMITS_RESCALE,
     MLA_ORACLE_TOY_OMITS_FIRST_RESCALE,
     MLA_ORACLE_TOY_RESCALES_SUM_ONLY,
-    MLA_ORACLE_TOY_FORGETS_SCALE
+    MLA_ORACLE_TOY_FORGETS_SCALE,
+    MLA_ORACLE_TOY_STORES_TWICE /* rounds the accumulators before a block's keys too */
 };
 
 struct mla_oracle_toy {

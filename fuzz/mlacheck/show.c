@@ -118,6 +118,7 @@ static void print_model(bool json, const char *op, const struct mla_model *m)
                    {"score_u", m->score_u},
                    {"exp_error", m->exp_error},
                    {"exp_floor", m->exp_floor},
+                   {"exp_slope", m->exp_slope},
                    {"p_u", m->p_u},
                    {"alpha_u", m->alpha_u},
                    {"rescale_scale_u", m->rescale_scale_u},
@@ -132,7 +133,8 @@ static void print_model(bool json, const char *op, const struct mla_model *m)
                    {"flush", m->flush},
                    {"out_round", m->out_round},
                    {"stats_max", m->stats_max},
-                   {"weights_ignore_v", m->weights_ignore_v}};
+                   {"weights_ignore_v", m->weights_ignore_v},
+                   {"acc_stores", m->acc_stores}};
     struct printer p = {.json = json};
     printf(json ? ",\"%s_model\":{" : "%s model\n", op);
     print_depth(&p, "score_depth", &m->score_depth);
