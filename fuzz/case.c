@@ -71,6 +71,18 @@ int64_t mla_case_bytes(const struct mla_case *test)
                     product(slots, s->topk, 4, 1));
 }
 
+int64_t mla_case_truth_bytes(const struct mla_case *test)
+{
+    const struct mla_ring_args *r = &test->ring;
+    const struct mla_sparse_args *s = &test->sparse;
+    bool is_ring = test->op == MLA_OP_RING;
+    int64_t all = saturate(is_ring ? product(r->ring_size, r->batch, r->heads, r->q_rows)
+                                   : product(s->queries, s->heads, 1, 1));
+    int64_t rows = test->rows == 0 || test->rows > all ? all : test->rows;
+    int64_t keys = is_ring ? r->logical_n : s->dense ? s->keys : s->topk;
+    return saturate(product(rows, keys, 80, 1) + product(rows, mla_case_value_width(test), 48, 1));
+}
+
 int64_t mla_case_work(const struct mla_case *test)
 {
     const struct mla_ring_args *r = &test->ring;

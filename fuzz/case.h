@@ -145,6 +145,8 @@ void mla_case_id(const struct mla_case *test, char id[MLA_CASE_ID_BYTES]);
 
 /* Bytes of all tensors, and multiply-adds of one call (an upper bound); saturating. */
 int64_t mla_case_bytes(const struct mla_case *test);
+/* Bytes of the truths of all judged rows, which are held at once (an upper bound); saturating. */
+int64_t mla_case_truth_bytes(const struct mla_case *test);
 int64_t mla_case_work(const struct mla_case *test);
 
 /* Columns of a key, columns that serve as value, and the scale in force. */

@@ -227,5 +227,12 @@ const char *mla_case_problem(const struct mla_case *test, int64_t max_bytes,
                  mla_case_bytes(test), max_bytes);
         return error;
     }
+    if (mla_case_truth_bytes(test) > max_bytes) {
+        snprintf(error, MLA_CASE_ERROR_MAX,
+                 "rows = %" PRId64 ": the oracle needs %" PRId64
+                 " bytes for them, more than the limit of %" PRId64 " bytes",
+                 test->rows, mla_case_truth_bytes(test), max_bytes);
+        return error;
+    }
     return NULL;
 }

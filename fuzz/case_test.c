@@ -133,6 +133,11 @@ static void test_problems_are_found(void **state)
     parse(ring_line, &test);
     assert_non_null(mla_case_problem(&test, 1000, error));
     assert_non_null(strstr(error, "bytes"));
+    test.rows = 0; /* tensors fit, the truths of all rows do not */
+    assert_non_null(mla_case_problem(&test, mla_case_bytes(&test), error));
+    assert_non_null(strstr(error, "rows = 0"));
+    test.rows = 1;
+    assert_null(mla_case_problem(&test, mla_case_bytes(&test), error));
     test.region = MLA_REGION_OUTLIER; /* not one of family profile's */
     assert_non_null(mla_case_problem(&test, INT64_MAX, error));
     assert_non_null(strstr(error, "region"));

@@ -184,8 +184,10 @@ static bool judge_suspects(const struct mla_tensors *t, bool plain, const struct
     bool ok = true;
     for (int n = 0; n < SUSPECTS_MAX && next_suspect(t, &number, &row); n++) {
         struct mla_truth *truth;
-        if (mla_rows_truth(t, row, plain, &truth) != MLA_OK)
-            break;
+        int32_t status = mla_rows_truth(t, row, plain, &truth);
+        if (status != MLA_OK)
+            return mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED,
+                                    "the oracle failed with status %" PRId32, status);
         ok = judge_row(t, row, truth, kernel, bounds, sums, verdict) && ok;
         mla_truth_free(truth);
     }
