@@ -93,6 +93,7 @@
  */
 #include "oracle/bf16.h"
 #include "oracle/energy_weights.h"
+#include "oracle/wide.h"
 
 #include <float.h>
 #include <math.h>
@@ -213,7 +214,7 @@ static double magnitude(uint16_t v)
     return mla_oracle_bf16_value((uint16_t)(v & 0x7fffu));
 }
 
-static void sum_direct(const struct work *work)
+MLA_ORACLE_INNER void sum_direct(const struct work *work)
 {
     const int64_t columns_n = work->truth->columns_n;
     double *restrict reach = work->columns.reach;
@@ -233,7 +234,7 @@ static void sum_direct(const struct work *work)
     }
 }
 
-static void sum_centred(const struct work *work)
+MLA_ORACLE_INNER void sum_centred(const struct work *work)
 {
     const int64_t columns_n = work->truth->columns_n;
     double *restrict reach = work->columns.reach;
@@ -263,7 +264,7 @@ static void sum_centred(const struct work *work)
  * A, then k, of every column. W_g v^2/A is formed with three roundings; A is the double it is. As
  * the greatest weight is at least 1/n or so and none was held below 2^-350 of it, all is finite.
  */
-static void sum_centre(const struct work *work)
+MLA_ORACLE_INNER void sum_centre(const struct work *work)
 {
     const int64_t columns_n = work->truth->columns_n;
     const struct mla_oracle_energy_weights *w = work->weights;
@@ -293,6 +294,21 @@ static void sum_centre(const struct work *work)
     for (int64_t l = 0; l < columns_n; l++) {
         centre[l] = mla_oracle_up(centre[l], w->n + 4);
     }
+}
+
+MLA_ORACLE_INNER void sum_all(const struct work *work)
+{
+    if (work->is_centred) {
+        sum_centred(work);
+        sum_centre(work);
+    } else {
+        sum_direct(work);
+    }
+}
+
+MLA_ORACLE_WIDE static void sum_all_wide(const struct work *work)
+{
+    sum_all(work);
 }
 
 /* The middles, and how far they are from what they stand for. Needs reach. */
@@ -423,10 +439,11 @@ static void test_row(struct work *work, const uint16_t *y, double log_tests,
     if (work->is_centred) {
         length_set(&work->second, w->loose, w->n);
         length_set(&work->area, w->weight, w->n);
-        sum_centred(work);
-        sum_centre(work);
+    }
+    if (mla_oracle_is_wide()) {
+        sum_all_wide(work);
     } else {
-        sum_direct(work);
+        sum_all(work);
     }
     set_middles(work);
     judge(work, y, log_tests, energy);

@@ -12,6 +12,7 @@
 #include "oracle/bf16.h"
 #include "oracle/test_toy.h"
 #include "oracle/truth.h"
+#include "oracle/wide.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -433,8 +434,13 @@ static struct mla_energy energy_of(const struct mla_truth *truth, const struct m
                                    const uint16_t *y, double log_tests)
 {
     struct mla_energy energy;
+    struct mla_energy narrow;
 
     assert_int_equal(mla_bound_energy(truth, model, y, log_tests, &energy), MLA_BOUND_OK);
+    mla_oracle_allow_wide(false); /* the same bits without wider vector units */
+    assert_int_equal(mla_bound_energy(truth, model, y, log_tests, &narrow), MLA_BOUND_OK);
+    mla_oracle_allow_wide(true);
+    assert_memory_equal(&narrow.energy, &energy.energy, sizeof energy.energy);
     return energy;
 }
 
