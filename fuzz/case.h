@@ -43,6 +43,12 @@ enum mla_region {
     MLA_REGION_EQUAL_MAXIMA, /* equal maxima across shards */
     MLA_REGION_CLUSTERS,     /* clusters of exactly equal scores */
     MLA_REGION_SELECT,       /* one key above all others by > 104/scale, another for each row */
+    MLA_REGION_TINY,         /* from here on family extreme, which has them explained */
+    MLA_REGION_SUBNORMAL,
+    MLA_REGION_HUGE,
+    MLA_REGION_COPIES,
+    MLA_REGION_BINADE,
+    MLA_REGION_STAIRS,
     MLA_REGION_N
 };
 
@@ -101,7 +107,8 @@ struct mla_case {
     int64_t future; /* keys at positions >= this are poisoned although later rows see them */
     int32_t stats;  /* ask for the statistics output */
     uint64_t seed;  /* of every tensor */
-    int64_t rows;   /* (head, query row) pairs to judge, drawn by row_seed; 0: all */
+    int64_t rows;   /* rows to judge, drawn by row_seed. n > 0: (head, query row) pairs; n < 0: -n
+                       query rows with all their heads; 0: all */
     uint64_t row_seed;
     int32_t slow; /* production size: only run when asked for */
 
@@ -145,6 +152,11 @@ int64_t mla_case_width(const struct mla_case *test);
 int64_t mla_case_value_width(const struct mla_case *test);
 float mla_case_scale(const struct mla_case *test);
 
+/*
+ * Fuzzing cases are small, but for one seed in 256: long lists, many heads, tall and huge tensors
+ * must be met too, at a rate that leaves the small cases their time.
+ */
+bool mla_case_may_be_large(const struct mla_case *test);
 /*
  * Draw a valid case: geometry and data weighted toward the places where such kernels fail, small
  * enough to run in milliseconds. The draw depends on the stream only.

@@ -199,9 +199,6 @@ static const char *recipe_problem(const struct mla_case *test, char error[MLA_CA
         snprintf(error, MLA_CASE_ERROR_MAX,
                  "amount = %" PRId64 ": family %s takes %" PRId64 " .. %" PRId64, test->amount,
                  family->name, family->amount_min, family->amount_max);
-    else if (test->rows < 0)
-        snprintf(error, MLA_CASE_ERROR_MAX, "rows = %" PRId64 ": must be >= 0 (0: all)",
-                 test->rows);
     else if (test->has_future && test->future < 0)
         snprintf(error, MLA_CASE_ERROR_MAX, "future = %" PRId64 ": must be >= 0 or -",
                  test->future);

@@ -42,7 +42,8 @@ static void draw_recipe(struct mla_case *test, struct mla_rng *rng)
     test->stats = mla_rng_chance(rng, 1, 2);
     test->seed = mla_rng_next(rng) >> 32;
     test->row_seed = mla_rng_next(rng) >> 48;
-    test->rows = PICK(rng, 4, 6, 8, 12);
+    /* Whole query rows: heads are not sampled. mla_case_fix takes back what is too much. */
+    test->rows = PICK(rng, 0, 0, -1, -2, -2, -4, -8, -16);
 }
 
 static float draw_scale(struct mla_rng *rng)
@@ -136,13 +137,15 @@ static void draw_ring(struct mla_case *test, struct mla_rng *rng)
     r->head_dim = width[0];
     r->head_dim_v = width[1];
     r->ring_size = PICK(rng, 1, 2, 2, 2, 2, 3, 3, 4, 4, 4, 5, 6, 7, 8);
-    r->heads = PICK(rng, 1, 1, 2, 3, 4);
-    r->q_rows = MLA_TILE * PICK(rng, 1, 1, 2, 2, 2, 3, 4, 6);
+    r->heads = PICK(rng, 1, 1, 1, 2, 3, 4);
+    r->q_rows = MLA_TILE * PICK(rng, 1, 1, 1, 1, 2, 2, 2, 3, 4, 6);
     r->q_chunk_size = MLA_TILE * PICK(rng, 1, 1, 1, 2, 3, 4, 5);
     r->k_chunk_size = MLA_TILE * PICK(rng, 1, 1, 1, 2, 2, 3, 4, 5, 8);
     r->topology = (int32_t)PICK(rng, MLA_TOPOLOGY_RING, MLA_TOPOLOGY_RING, MLA_TOPOLOGY_LINEAR);
     r->num_links = PICK(rng, 1, 1, 2, 2, 3, 4, 7, 33);
-    r->threads = PICK(rng, 0, 0, 1, 2, 3, r->ring_size, r->ring_size + 1, 2 * r->ring_size);
+    /* A thread costs more than the work of most cases, but without them nothing can race. */
+    r->threads =
+        PICK(rng, 0, 1, 1, 1, 1, 2, 2, 3, r->ring_size, r->ring_size + 1, 2 * r->ring_size);
     r->has_scale = !mla_rng_chance(rng, 1, 3);
     r->scale = r->has_scale ? draw_scale(rng) : 0;
     draw_slot(r, rng);
@@ -159,30 +162,74 @@ static void draw_ring(struct mla_case *test, struct mla_rng *rng)
 
 /* ---- sparse ---- */
 
+/* Rows across an edge of the tiled index layout. With an offset of 0 most of a list is dropped, and
+ * so much height is cheap. */
+static void draw_tall(struct mla_sparse_args *s, struct mla_rng *rng)
+{
+    s->queries = PICK(rng, 127, 128, 129, 130);
+    s->topk = 128;
+    s->heads = 16;
+    s->keys = PICK(rng, 100, 1000, 1000, 1000);
+    s->has_q_pos_offset = s->keys == 1000;
+    s->q_pos_offset = 0;
+    s->dense = 0;
+}
+
+/* What is too much for every case, one thing at a time. */
+static void draw_large(struct mla_sparse_args *s, struct mla_rng *rng)
+{
+    enum { LONG, MANY_HEADS, TALL, HUGE_CACHE };
+    int64_t any = 2 + mla_rng_below(rng, 15);
+    switch (PICK(rng, LONG, LONG, LONG, LONG, LONG, LONG, MANY_HEADS, MANY_HEADS, MANY_HEADS,
+                 MANY_HEADS, MANY_HEADS, MANY_HEADS, TALL, TALL, TALL, HUGE_CACHE)) {
+    case LONG:
+        s->queries = 1;
+        s->heads = 16;
+        s->topk = 128 * PICK(rng, any, any, any, 16);
+        s->keys = PICK(rng, 100, s->topk - 1, s->topk, s->topk + 1, 2048);
+        break;
+    case MANY_HEADS:
+        s->heads = 16 * PICK(rng, 3, 4, 5, 7, 8, 8, 8);
+        s->topk = 128;
+        break;
+    case TALL:
+        draw_tall(s, rng);
+        break;
+    default:
+        s->keys = 65536 + PICK(rng, 0, 1, 2);
+        s->dense = 0;
+        break;
+    }
+}
+
 static void draw_sparse(struct mla_case *test, struct mla_rng *rng)
 {
     struct mla_sparse_args *s = &test->sparse;
-    bool tall = mla_rng_chance(rng, 1, 64); /* rows across an edge of the tiled index layout */
-    s->queries = tall ? PICK(rng, 127, 128, 129, 130) : PICK(rng, 1, 1, 2, 3, 4, 6, 8, 9);
-    int64_t any = 3 + mla_rng_below(rng, 14); /* long lists cost the oracle most: one in eight */
-    s->topk = tall ? 128 : 128 * PICK(rng, 1, 1, 1, 1, 1, 1, 2, any);
-    s->heads = tall ? 16 : 16 * PICK(rng, 1, 1, 1, 1, 1, 2, 3, 8);
+    s->queries = PICK(rng, 1, 1, 1, 2, 2, 3, 4, 8, 9);
+    s->topk = 128 * PICK(rng, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2);
+    s->heads = 16 * PICK(rng, 1, 1, 1, 1, 1, 1, 1, 2);
     s->rope = PICK(rng, 1, 2, 63, 64, 64, 64, 65, 127, 128);
-    any = 1 + mla_rng_below(rng, 700);
-    s->keys =
-        PICK(rng, 1, 2, 100, s->topk - 1, s->topk, s->topk, s->topk + 1, 257, 512, 1000, 2048, any);
-    if (mla_rng_chance(rng, 1, 200))
-        s->keys = 65536 + PICK(rng, 0, 1, 2);
+    int64_t any = 1 + mla_rng_below(rng, 700);
+    s->keys = PICK(rng, 1, 2, 100, s->topk - 1, s->topk, s->topk, s->topk + 1, 257, 300, 512, any);
     s->topk_tiled = mla_rng_chance(rng, 1, 2);
     s->dense = mla_rng_chance(rng, 1, 6);
-    s->has_q_pos_offset = mla_rng_chance(rng, 2, 5);
-    s->q_pos_offset = s->has_q_pos_offset
-                          ? PICK(rng, 0, 1, s->keys - 1, s->keys > 1 ? s->keys - 2 : 0, s->keys,
-                                 INT64_MAX, mla_rng_below(rng, s->keys + 1))
-                          : 0;
+    if (mla_case_may_be_large(test))
+        draw_large(s, rng);
+    else if (!s->dense || s->keys > 64) /* few keys leave room for many rows */
+        s->queries = PICK(rng, 1, 1, 2, s->queries);
+    if (s->topk > 128 && mla_rng_chance(rng, 1, 2)) { /* a second block, hardly begun, costs less */
+        s->has_q_pos_offset = 1;
+        s->q_pos_offset = s->keys * 5 / 8;
+    }
+    if (!s->has_q_pos_offset) { /* otherwise the choice is made above */
+        s->has_q_pos_offset = mla_rng_chance(rng, 2, 5);
+        any = mla_rng_below(rng, s->keys + 1);
+        s->q_pos_offset =
+            PICK(rng, 0, 1, s->keys - 1, s->keys > 1 ? s->keys - 2 : 0, s->keys, INT64_MAX, any);
+    }
     s->out_order = (int32_t)PICK(rng, MLA_OUT_MX4, MLA_OUT_MX4, MLA_OUT_MX4, MLA_OUT_NATURAL);
     s->cores = PICK(rng, 1, 1, 2, 3, 4, s->queries);
-    s->threads = PICK(rng, 0, 1, 2, 3, 5);
+    s->threads = PICK(rng, 0, 1, 1, 1, 2, 3, 5);
     s->softmax_scale = draw_scale(rng);
 }
 

@@ -9,9 +9,25 @@
 
 #include "fuzz/family.h"
 
-/* Multiply-adds of a fuzzing case: a few milliseconds of the scalar kernel. */
-#define RING_WORK_MAX   ((int64_t)24000000)
-#define SPARSE_WORK_MAX ((int64_t)40000000)
+/* Multiply-adds of a fuzzing case, most of a millisecond of the scalar kernel, and bytes of its
+ * tensors, which cost as much again; the same for a large case. */
+#define RING_WORK_MAX     ((int64_t)6500000)
+#define SPARSE_WORK_MAX   ((int64_t)4700000)
+#define BYTES_MAX         ((int64_t)1100000)
+#define RING_LARGE_WORK   ((int64_t)24000000)
+#define SPARSE_LARGE_WORK ((int64_t)40000000)
+#define RING_LARGE_BYTES  ((int64_t)8000000)
+
+/* What the judged rows may cost, in ns: 1 for a key and column, 100 for a column of the output, and
+ * 10 us for the row. */
+#define JUDGED_MAX  ((int64_t)2200000)
+#define COLUMN_COST ((int64_t)100)
+#define ROW_COST    ((int64_t)10000)
+
+bool mla_case_may_be_large(const struct mla_case *test)
+{
+    return test->seed % 256 == 0;
+}
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
 {
@@ -89,39 +105,61 @@ static void fix_ring_slot(struct mla_ring_args *r)
     r->gathered_batch = r->gathered_batch == 1 ? 1 : r->kv_batch;
 }
 
+static void fix_ring_gathered(struct mla_ring_args *r)
+{
+    int64_t all = r->ring_size * r->kv_rows;
+    r->gathered_rows = clamp(r->gathered_rows, all, all + 64);
+}
+
+static void fix_ring_shape(struct mla_ring_args *r)
+{
+    fix_ring_sizes(r);
+    fix_ring_mode(r);
+    fix_ring_length(r);
+    fix_ring_slot(r);
+    fix_ring_gathered(r);
+}
+
 /* Halve what costs most and matters least, until the case is small. */
 static void shrink_ring(struct mla_case *test)
 {
     struct mla_ring_args *r = &test->ring;
-    while (mla_case_work(test) > RING_WORK_MAX) {
-        if (r->heads > 1)
-            r->heads /= 2;
+    bool large = mla_case_may_be_large(test);
+    int64_t most = large ? RING_LARGE_WORK : RING_WORK_MAX;
+    int64_t bytes = large ? RING_LARGE_BYTES : BYTES_MAX;
+    while (mla_case_work(test) > most || mla_case_bytes(test) > bytes) {
+        if (r->heads > 2)
+            r->heads = 2;
+        else if (r->q_rows > 64)
+            r->q_rows -= r->is_balanced ? 2 * MLA_TILE : MLA_TILE;
+        else if (r->gathered_batch > 1 && r->has_slot)
+            r->gathered_batch = 1;
         else if (r->batch > 1)
             r->batch = 1;
-        else if (r->q_rows > 64)
-            r->q_rows = 64;
-        else if (r->head_dim > 160)
+        else if (r->head_dim > 160 && r->ring_size > 2)
             r->head_dim = 160;
+        else if (r->kv_rows > 2 * r->q_rows)
+            r->kv_rows -= r->q_rows;
+        else if (r->q_rows > 32 && !r->is_balanced)
+            r->q_rows = 32;
+        else if (r->heads > 1)
+            r->heads = 1;
+        else if (r->head_dim > 96 && r->ring_size > 4)
+            r->head_dim = 96;
         else if (r->ring_size > 2)
             r->ring_size--;
         else
-            r->kv_rows = r->q_rows * 2;
-        fix_ring_sizes(r);
-        fix_ring_mode(r);
-        fix_ring_length(r);
+            r->head_dim = 160;
+        fix_ring_shape(r);
     }
 }
 
 static void fix_ring(struct mla_case *test)
 {
     struct mla_ring_args *r = &test->ring;
-    fix_ring_sizes(r);
-    fix_ring_mode(r);
-    fix_ring_length(r);
+    fix_ring_shape(r);
     shrink_ring(test);
-    fix_ring_slot(r);
     int64_t all = r->ring_size * r->kv_rows;
-    r->gathered_rows = clamp(r->gathered_rows, all, all + 64);
     if (!r->has_scale)
         r->scale = 0;
     if (r->has_scale && !(r->scale > 0 && r->scale < 0x1p100f))
@@ -132,8 +170,10 @@ static void fix_ring(struct mla_case *test)
 static void fix_sparse(struct mla_case *test)
 {
     struct mla_sparse_args *s = &test->sparse;
-    s->queries = clamp(s->queries, 1, 130);
-    s->keys = clamp(s->keys, 1, 65538);
+    bool large = mla_case_may_be_large(test);
+    int64_t most = large ? SPARSE_LARGE_WORK : SPARSE_WORK_MAX;
+    s->queries = clamp(s->queries, 1, large ? 130 : 12);
+    s->keys = clamp(s->keys, 1, large ? 65538 : 700);
     s->heads = clamp(s->heads / 16, 1, 8) * 16;
     s->rope = clamp(s->rope, 1, MLA_ROPE_MAX);
     s->topk = clamp(s->topk / 128, 1, 16) * 128;
@@ -146,8 +186,8 @@ static void fix_sparse(struct mla_case *test)
     if (!(s->softmax_scale > 0 && s->softmax_scale < 0x1p100f))
         s->softmax_scale = 0x1p-4f;
     /* Only the smallest head and list may be as tall as the index tile's edge. */
-    bool tall = s->queries >= 127 && s->topk == 128 && s->heads == 16 && s->keys <= 128;
-    while (!tall && mla_case_work(test) > SPARSE_WORK_MAX) {
+    bool tall = large && s->queries >= 127 && s->topk == 128 && s->heads == 16 && s->keys <= 1024;
+    while (!tall && mla_case_work(test) > most) {
         if (s->queries > 2)
             s->queries = s->queries / 2;
         else if (s->heads > 16)
@@ -169,12 +209,22 @@ static void fix_sparse(struct mla_case *test)
 /* A row costs the oracle a time proportional to its keys: judge fewer where they are many. */
 static void fix_rows(struct mla_case *test)
 {
-    int64_t keys = test->op == MLA_OP_RING ? test->ring.logical_n
-                   : test->sparse.dense    ? test->sparse.keys
-                                           : test->sparse.topk;
+    bool is_ring = test->op == MLA_OP_RING;
+    int64_t keys = is_ring              ? test->ring.logical_n
+                   : test->sparse.dense ? test->sparse.keys
+                                        : test->sparse.topk;
     int64_t columns = mla_case_width(test) + mla_case_value_width(test);
-    int64_t most = clamp((int64_t)300000 / (keys * columns), 1, 16);
-    test->rows = clamp(test->rows, 1, most);
+    int64_t row = keys * columns + COLUMN_COST * mla_case_value_width(test) + ROW_COST;
+    int64_t heads = is_ring ? test->ring.heads : test->sparse.heads;
+    int64_t all = is_ring ? test->ring.ring_size * test->ring.batch * test->ring.q_rows
+                          : test->sparse.queries;
+    int64_t most = clamp(JUDGED_MAX / (heads * row), 1, all);
+    int64_t asked = test->rows == 0      ? all
+                    : test->rows > 0     ? test->rows
+                    : test->rows <= -all ? all
+                                         : -test->rows;
+    asked = clamp(asked, 1, most);
+    test->rows = asked == all ? 0 : -asked;
 }
 
 void mla_case_fix(struct mla_case *test)

@@ -198,6 +198,11 @@ static void test_draws_reach_everything(void **state)
         TALL,
         HUGE_CACHE,
         NATURAL,
+        LONG_LIST,
+        MANY_HEADS,
+        WHOLE_ROWS,
+        ALL_ROWS,
+        EIGHT_WIDE,
         FACTS_N
     };
     int facts[FACTS_N] = {0}, regions[MLA_REGION_N] = {0}, indices[MLA_INDICES_N] = {0};
@@ -205,7 +210,7 @@ static void test_draws_reach_everything(void **state)
     int families[32] = {0};
     (void)state;
     mla_families(&families_n);
-    for (uint64_t i = 0; i < 4000; i++) {
+    for (uint64_t i = 0; i < 40000; i++) {
         struct mla_rng rng = {i, 0};
         struct mla_case test;
         mla_case_draw(&test, MLA_OP_RING, &rng);
@@ -220,6 +225,10 @@ static void test_draws_reach_everything(void **state)
         facts[FUTURE] += test.has_future;
         facts[PAD] += r->has_prior && r->logical_n - r->kv_actual_isl < r->ring_size * r->q_rows;
         facts[EMPTY_RANK] += r->ring_size > 1 && r->logical_n <= (r->ring_size - 1) * r->kv_rows;
+        facts[EIGHT_WIDE] += r->ring_size == 8 && r->head_dim > 96;
+        facts[WHOLE_ROWS] += test.rows < 0;
+        facts[ALL_ROWS] += test.rows == 0;
+        assert_true(test.rows <= 0); /* never single heads of a row */
         regions[test.region]++;
         families[test.family]++;
         mla_case_draw(&test, MLA_OP_SPARSE, &rng);
@@ -228,6 +237,9 @@ static void test_draws_reach_everything(void **state)
         facts[OFFSET] += test.sparse.has_q_pos_offset;
         facts[TALL] += test.sparse.queries > 128;
         facts[HUGE_CACHE] += test.sparse.keys > 65536;
+        facts[LONG_LIST] += test.sparse.topk == 2048 && !test.sparse.dense;
+        facts[MANY_HEADS] += test.sparse.heads == 128;
+        assert_true(test.rows <= 0);
         facts[NATURAL] += test.sparse.out_order == MLA_OUT_NATURAL;
         indices[test.indices]++;
         regions[test.region]++;
@@ -235,12 +247,12 @@ static void test_draws_reach_everything(void **state)
     for (int i = 0; i < FACTS_N; i++)
         if (facts[i] < 5)
             fail_msg("fact %d reached %d times", i, facts[i]);
-    for (int i = 1; i < MLA_REGION_N; i++)
+    for (int i = 1; i < MLA_REGION_TINY; i++) /* the rest is drawn by selfcheck */
         assert_true(regions[i] > 5);
     for (int i = 0; i < MLA_INDICES_N; i++)
         assert_true(indices[i] > 5);
     for (size_t i = 0; i < families_n; i++)
-        assert_true(families[i] > 50);
+        assert_true(families[i] > 50 || (int32_t)i == mla_family_find("extreme"));
 }
 
 static void test_mutation_keeps_cases_valid(void **state)

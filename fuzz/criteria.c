@@ -51,7 +51,8 @@ static bool ring_chunked(const struct mla_metrics_sums *s)
 }
 
 /* 1 - 2 sum(xy)/sum(x^2+y^2), which is sum (x-y)^2 / sum(x^2+y^2) without the cancellation. Zeros
- * against zeros are 0/0: NaN, which no `<` accepts, in the sources as here. */
+ * against zeros are 0/0: NaN, which no `<` accepts. So it was in the cited file; later versions of it
+ * return 0 there and pass. FlashMLA's divides by 1e-12 at least, which gives 1 and fails too. */
 static double calc_diff(const struct mla_metrics_sums *s)
 {
     return s->error2 / (s->value2 + s->got2);

@@ -69,16 +69,32 @@ static double wanted(const struct mla_family_view *view, int64_t position, doubl
     }
 }
 
+/* Magnitudes in [0.5, 1.5), each with a coin's sign. */
+MLA_FAMILY_INNER void fill_inner(uint64_t magnitude, uint64_t coin, uint64_t b, uint64_t p,
+                                 int64_t width, uint16_t *row)
+{
+    for (int64_t c = 0; c < width; c++) {
+        double size = 0.5 + mla_number_unit(mla_number_at(magnitude, b, p, (uint64_t)c));
+        bool negative = mla_number_at(coin, b, p, (uint64_t)c) >> 63;
+        row[c] = mla_number_to_bf16(negative ? -size : size);
+    }
+}
+
+MLA_FAMILY_WIDE static void fill_wide(uint64_t magnitude, uint64_t coin, uint64_t b, uint64_t p,
+                                      int64_t width, uint16_t *row)
+{
+    fill_inner(magnitude, coin, b, p, width, row);
+}
+
 static void key(const struct mla_family_view *view, int64_t batch, int64_t position, uint16_t *row)
 {
     uint64_t seed = view->test->seed, p = (uint64_t)position, b = (uint64_t)batch;
     uint64_t magnitude = mla_stream_key(seed, MLA_STREAM_KEY);
     uint64_t coin = mla_stream_key(seed, MLA_STREAM_SIGN);
-    for (int64_t c = 0; c < view->width; c++) {
-        double size = 0.5 + mla_number_unit(mla_number_at(magnitude, b, p, (uint64_t)c));
-        bool negative = mla_number_at(coin, b, p, (uint64_t)c) >> 63;
-        row[c] = mla_number_to_bf16(negative ? -size : size);
-    }
+    if (mla_family_is_wide())
+        fill_wide(magnitude, coin, b, p, view->width, row);
+    else
+        fill_inner(magnitude, coin, b, p, view->width, row);
     uint64_t noise = mla_number_at(mla_stream_key(seed, MLA_STREAM_SCORE), b, p, 1);
     double score = wanted(view, position, mla_number_unit(noise)) / view->scale;
     row[score_column(view)] = mla_number_to_bf16(score);

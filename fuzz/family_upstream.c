@@ -7,8 +7,8 @@
  */
 #include "fuzz/family.h"
 
-static double element(const struct mla_family_view *view, uint64_t bits, int64_t position,
-                      int64_t column)
+MLA_FAMILY_INNER double element(const struct mla_family_view *view, uint64_t bits, int64_t position,
+                                int64_t column)
 {
     double value = mla_number_normal(bits);
     if (view->test->region == MLA_REGION_OUTLIER) {
@@ -21,13 +21,28 @@ static double element(const struct mla_family_view *view, uint64_t bits, int64_t
     return value;
 }
 
-static void fill(const struct mla_family_view *view, uint64_t key, uint64_t a, int64_t position,
-                 uint16_t *row)
+MLA_FAMILY_INNER void fill_inner(const struct mla_family_view *view, uint64_t key, uint64_t a,
+                                 int64_t position, uint16_t *row)
 {
     for (int64_t c = 0; c < view->width; c++) {
         uint64_t bits = mla_number_at(key, a, (uint64_t)position, (uint64_t)c);
         row[c] = mla_number_to_bf16(element(view, bits, position, c));
     }
+}
+
+MLA_FAMILY_WIDE static void fill_wide(const struct mla_family_view *view, uint64_t key, uint64_t a,
+                                      int64_t position, uint16_t *row)
+{
+    fill_inner(view, key, a, position, row);
+}
+
+static void fill(const struct mla_family_view *view, uint64_t key, uint64_t a, int64_t position,
+                 uint16_t *row)
+{
+    if (mla_family_is_wide())
+        fill_wide(view, key, a, position, row);
+    else
+        fill_inner(view, key, a, position, row);
 }
 
 static void query(const struct mla_family_view *view, int64_t batch, int64_t head, int64_t position,

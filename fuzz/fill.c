@@ -96,21 +96,27 @@ static void fill_keys(struct mla_tensors *t, const struct mla_family *family,
         }
 }
 
-static void fill_queries(struct mla_tensors *t, const struct mla_family *family,
+static bool fill_queries(struct mla_tensors *t, const struct mla_family *family,
                          const struct mla_family_view *view, int64_t rank)
 {
     const struct mla_ring_args *a = &t->ring;
     uint16_t *row = (uint16_t *)(void *)mla_tensors_find(t, "q", rank)->guard.data;
     const struct poison_cycle garbage = make_poison(&t->test, t->test.poison);
+    int64_t *positions = malloc((size_t)a->q_rows * sizeof *positions);
+    if (positions == NULL)
+        return false;
+    for (int64_t r = 0; r < a->q_rows; r++) /* all heads ask for the same, and it takes its time */
+        positions[r] = mla_oracle_query_position(a, rank, r);
     for (int64_t b = 0; b < a->batch; b++)
         for (int64_t h = 0; h < a->heads; h++)
             for (int64_t r = 0; r < a->q_rows; r++, row += a->head_dim) {
-                int64_t position = mla_oracle_query_position(a, rank, r);
-                if (position < 0)
+                if (positions[r] < 0)
                     poison_row(&garbage, rank * a->q_rows + r, a->head_dim, row);
                 else
-                    family->query(view, b, h, position, row);
+                    family->query(view, b, h, positions[r], row);
             }
+    free(positions);
+    return true;
 }
 
 bool mla_fill_ring(struct mla_tensors *tensors)
@@ -124,7 +130,8 @@ bool mla_fill_ring(struct mla_tensors *tensors)
     view.pick_key = pick_ring;
     for (int64_t rank = 0; rank < a->ring_size; rank++) {
         fill_keys(tensors, family, &view, rank);
-        fill_queries(tensors, family, &view, rank);
+        if (!fill_queries(tensors, family, &view, rank))
+            return false;
     }
     return true;
 }

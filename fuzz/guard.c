@@ -1,42 +1,140 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * guard.c - one anonymous shared mapping a tensor: page without access, pages, page without access.
+ *
+ * Mapping pages, faulting each in and unmapping them again costs more than most cases need for all
+ * the rest, so a released mapping is kept for the next tensor of its size. After USES_MAX tensors
+ * it is unmapped all the same: a kernel that keeps a pointer beyond its call meets a hole before
+ * long, and until then another tensor, whose numbers it spoils or is spoilt by. (Taking access away
+ * at each release would be stricter, but costs half of unmapping.)
  */
 #include "fuzz/guard.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define PATTERN 0xff
 
+#define KEPT_MAX       512                /* mappings kept at a time */
+#define KEPT_BYTES_MAX ((size_t)64 << 20) /* and their bytes, together */
+
+struct mapping {
+    char *map;    /* NULL: none */
+    size_t bytes; /* with both outer pages */
+    int uses;     /* tensors it has served */
+};
+
+/* Released mappings, the longest unused one first. */
+static struct {
+    pthread_mutex_t lock;
+    struct mapping list[KEPT_MAX];
+    size_t n;
+    size_t bytes;
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
 static size_t page_bytes(void)
 {
-    return (size_t)sysconf(_SC_PAGESIZE);
+    static size_t bytes; /* written by whoever comes first, always the same */
+    size_t known = __atomic_load_n(&bytes, __ATOMIC_RELAXED);
+    if (known == 0) {
+        known = (size_t)sysconf(_SC_PAGESIZE);
+        __atomic_store_n(&bytes, known, __ATOMIC_RELAXED);
+    }
+    return known;
 }
+
+/* ---- mappings ---- */
+
+/*
+ * Bytes to map between the outer pages: whole pages, from 16 pages on in steps of an eighth or less,
+ * so that nearby sizes share mappings. What is too much carries the pattern like the rest.
+ */
+static size_t inner_bytes(size_t bytes)
+{
+    size_t unit = page_bytes();
+    while (bytes / unit >= 16)
+        unit *= 2;
+    return (bytes + unit - 1) / unit * unit;
+}
+
+static struct mapping take_out(size_t i)
+{
+    struct mapping found = kept.list[i];
+    kept.n--;
+    kept.bytes -= found.bytes;
+    memmove(&kept.list[i], &kept.list[i + 1], (kept.n - i) * sizeof found);
+    return found;
+}
+
+/* The last released mapping of that size, or none. */
+static struct mapping reuse(size_t bytes)
+{
+    struct mapping found = {NULL, 0, 0};
+    pthread_mutex_lock(&kept.lock);
+    for (size_t i = kept.n; i > 0 && found.map == NULL; i--)
+        if (kept.list[i - 1].bytes == bytes)
+            found = take_out(i - 1);
+    pthread_mutex_unlock(&kept.lock);
+    return found;
+}
+
+static struct mapping create(size_t bytes)
+{
+    size_t page = page_bytes();
+    char *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED)
+        return (struct mapping){NULL, 0, 0};
+    if (mprotect(map, page, PROT_NONE) != 0 || mprotect(map + bytes - page, page, PROT_NONE) != 0) {
+        munmap(map, bytes);
+        return (struct mapping){NULL, 0, 0};
+    }
+    return (struct mapping){map, bytes, 0};
+}
+
+/* Keep a mapping, at the cost of the longest unused ones, or end it. */
+static void release(struct mapping mapping)
+{
+    if (mapping.uses >= MLA_GUARD_USES_MAX || mapping.bytes > KEPT_BYTES_MAX / 4) {
+        munmap(mapping.map, mapping.bytes);
+        return;
+    }
+    pthread_mutex_lock(&kept.lock);
+    while (kept.n == KEPT_MAX || kept.bytes + mapping.bytes > KEPT_BYTES_MAX) {
+        struct mapping oldest = take_out(0);
+        munmap(oldest.map, oldest.bytes);
+    }
+    kept.list[kept.n++] = mapping;
+    kept.bytes += mapping.bytes;
+    pthread_mutex_unlock(&kept.lock);
+}
+
+/* ---- tensors ---- */
 
 bool mla_guard_make(struct mla_guard *guard, size_t bytes, size_t element_bytes,
                     enum mla_guard_place place)
 {
     size_t page = page_bytes();
     memset(guard, 0, sizeof *guard);
-    size_t inner = (bytes + element_bytes + page - 1) / page * page;
-    char *map = mmap(NULL, inner + 2 * page, PROT_READ | PROT_WRITE,
-                     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (map == MAP_FAILED)
+    if (bytes > SIZE_MAX / 4)
         return false;
-    if (mprotect(map, page, PROT_NONE) != 0 || mprotect(map + page + inner, page, PROT_NONE) != 0) {
-        munmap(map, inner + 2 * page);
+    size_t inner = inner_bytes(bytes + element_bytes);
+    struct mapping mapping = reuse(inner + 2 * page);
+    if (mapping.map == NULL)
+        mapping = create(inner + 2 * page);
+    if (mapping.map == NULL)
         return false;
-    }
     size_t lead = place == MLA_GUARD_START ? 0
                   : place == MLA_GUARD_ODD ? inner - bytes - element_bytes
                                            : inner - bytes;
-    unsigned char *first = (unsigned char *)map + page;
+    unsigned char *first = (unsigned char *)mapping.map + page;
     memset(first, PATTERN, lead);
     memset(first + lead + bytes, PATTERN, inner - lead - bytes);
-    guard->map = map;
-    guard->map_bytes = inner + 2 * page;
+    guard->map = mapping.map;
+    guard->map_bytes = mapping.bytes;
+    guard->uses = mapping.uses + 1;
     guard->data = first + lead;
     guard->bytes = bytes;
     return true;
@@ -45,6 +143,9 @@ bool mla_guard_make(struct mla_guard *guard, size_t bytes, size_t element_bytes,
 /* The first byte of [from, to) that is not the pattern, or to. */
 static const unsigned char *damaged(const unsigned char *from, const unsigned char *to)
 {
+    /* The first byte is the pattern and each equals the next: nearly always, and quick to find. */
+    if (from < to && *from == PATTERN && memcmp(from, from + 1, (size_t)(to - from) - 1) == 0)
+        return to;
     while (from < to && *from == PATTERN)
         from++;
     return from;
@@ -66,6 +167,6 @@ bool mla_guard_intact(const struct mla_guard *guard, int64_t *offset)
 void mla_guard_free(struct mla_guard *guard)
 {
     if (guard->map != NULL)
-        munmap(guard->map, guard->map_bytes);
+        release((struct mapping){guard->map, guard->map_bytes, guard->uses});
     memset(guard, 0, sizeof *guard);
 }

@@ -5,6 +5,8 @@
  * The bytes between the tensor and the pages hold a pattern that is NaN as bf16 and float32 and -1
  * as an index, and is checked afterwards. The mapping is shared: a forked child's writes are seen
  * here.
+ *
+ * Mappings are used again, so a new tensor's bytes are those of an earlier one.
  */
 #ifndef MLA_FUZZ_GUARD_H
 #define MLA_FUZZ_GUARD_H
@@ -21,9 +23,13 @@ enum mla_guard_place {
     MLA_GUARD_PLACES_N
 };
 
+/* Tensors one mapping serves before it is unmapped for good. */
+#define MLA_GUARD_USES_MAX 64
+
 struct mla_guard {
     void *map; /* NULL: nothing held */
     size_t map_bytes;
+    int uses; /* tensors the mapping has served, this one counted */
     unsigned char *data;
     size_t bytes;
 };

@@ -114,6 +114,70 @@ static void test_too_large(void **state)
     assert_null(guard.map);
 }
 
+/* Memory is used again, patterned anew and found whole, whatever the last tensor left there. */
+static void test_memory_is_used_again(void **state)
+{
+    struct mla_guard guard;
+    int64_t offset = 0;
+    (void)state;
+    assert_true(mla_guard_make(&guard, 5000, 2, MLA_GUARD_START));
+    void *map = guard.map;
+    memset(guard.data, 0, 2 * 4096); /* with what lies behind it */
+    assert_false(mla_guard_intact(&guard, &offset));
+    mla_guard_free(&guard);
+    assert_true(mla_guard_make(&guard, 5000, 2, MLA_GUARD_END));
+    assert_ptr_equal(guard.map, map);
+    assert_true(mla_guard_intact(&guard, &offset));
+    assert_true(traps(&guard, 5000));
+    assert_true(traps(&guard, -(2 * 4096 - 5000) - 1));
+    struct mla_guard other; /* never lent to two at a time */
+    assert_true(mla_guard_make(&other, 5000, 2, MLA_GUARD_END));
+    assert_ptr_not_equal(other.map, map);
+    mla_guard_free(&other);
+    mla_guard_free(&guard);
+}
+
+/* A pointer that a kernel keeps points to nothing after a while. */
+static void test_memory_is_given_back(void **state)
+{
+    struct mla_guard guard, first;
+    (void)state;
+    assert_true(mla_guard_make(&first, 9000, 2, MLA_GUARD_END));
+    guard = first;
+    for (int i = 1; i < MLA_GUARD_USES_MAX; i++) {
+        mla_guard_free(&guard);
+        assert_true(mla_guard_make(&guard, 9000, 2, MLA_GUARD_END));
+        assert_ptr_equal(guard.data, first.data);
+    }
+    assert_false(traps(&first, 0));
+    mla_guard_free(&guard);
+    assert_true(traps(&first, 0));
+}
+
+/* Large sizes share mappings by steps: every byte between the pages is still looked after. */
+static void test_slack_is_patterned(void **state)
+{
+    struct mla_guard guard;
+    int64_t offset = 0;
+    (void)state;
+    for (int place = 0; place < MLA_GUARD_PLACES_N; place++) {
+        size_t bytes = 70 * 4096 + 2; /* 72 pages */
+        assert_true(mla_guard_make(&guard, bytes, 2, (enum mla_guard_place)place));
+        memset(guard.data, 0, bytes);
+        assert_true(mla_guard_intact(&guard, &offset));
+        unsigned char *first = (unsigned char *)guard.map + 4096;
+        unsigned char *last = (unsigned char *)guard.map + guard.map_bytes - 4096 - 1;
+        assert_int_equal(last + 1 - first, 72 * 4096);
+        if (first < guard.data)
+            expect_noticed(&guard, first - guard.data);
+        if (last >= guard.data + bytes)
+            expect_noticed(&guard, last - guard.data);
+        assert_true(traps(&guard, first - guard.data - 1));
+        assert_true(traps(&guard, last - guard.data + 1));
+        mla_guard_free(&guard);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +185,9 @@ int main(void)
         cmocka_unit_test(test_damage_is_noticed),
         cmocka_unit_test(test_damage_on_both_sides),
         cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_memory_is_used_again),
+        cmocka_unit_test(test_memory_is_given_back),
+        cmocka_unit_test(test_slack_is_patterned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

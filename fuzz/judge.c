@@ -148,6 +148,8 @@ static bool same_outputs(const struct mla_tensors *a, struct mla_tensors *b, uin
             continue;
         const struct mla_tensor *y = mla_tensors_find(b, x->name, x->rank);
         size_t bytes = x->element_bytes;
+        if (memcmp(x->guard.data, y->guard.data, x->guard.bytes) == 0)
+            continue;
         for (int64_t e = 0; e < x->elements_n; e++) {
             size_t at = (size_t)e * bytes;
             if (memcmp(x->guard.data + at, y->guard.data + at, bytes) == 0 ||
@@ -171,7 +173,9 @@ static void judge_relation(struct mla_subject *subject, const struct mla_relatio
     char error[MLA_CASE_ERROR_MAX];
     if ((kernel->promises & relation->promise) == 0 || !relation->vary(&varied))
         return;
-    if (mla_tensors_make(&varied, relation->other_dirt, &other, error) != MLA_OK) {
+    if ((relation->same_inputs
+             ? mla_tensors_copy(subject->tensors, &varied, relation->other_dirt, &other, error)
+             : mla_tensors_make(&varied, relation->other_dirt, &other, error)) != MLA_OK) {
         mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED, "relation %s: %.200s", relation->name,
                          error);
         return;
@@ -205,6 +209,7 @@ static void judge_valid(struct mla_subject *subject, const struct mla_kernel *ke
         return;
     double start = mla_call_clock();
     int32_t status = mla_rows_truths(subject, options->oracle_threads, options->plain_oracle);
+    verdict->oracle_failed = status == MLA_ERR_INTERNAL;
     if (status != MLA_OK) {
         mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED, "the oracle failed with status %" PRId32,
                          status);

@@ -33,8 +33,8 @@ int32_t mla_rows_truth(const struct mla_tensors *t, struct mla_row row, bool pla
 /* rows.c: does this query row see no key (a pad row, or all its keys dropped)? */
 bool mla_rows_empty(const struct mla_tensors *t, int64_t rank, int64_t row);
 
-/* verdict.c: record a failure; the first one recorded stays. Returns false, for `return fail(..)`.
- */
+/* verdict.c: record a failure; the first one recorded stays, but a fault displaces UNJUDGED. Returns
+ * false, for `return fail(..)`. */
 __attribute__((format(printf, 3, 4))) bool
 mla_verdict_fail(struct mla_verdict *verdict, enum mla_verdict_kind kind, const char *format, ...);
 

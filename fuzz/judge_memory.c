@@ -23,7 +23,7 @@ bool mla_judge_inputs(const struct mla_tensors *tensors, struct mla_verdict *ver
         const struct mla_tensor *tensor = &tensors->list[i];
         if (!surroundings(tensor, verdict))
             return false;
-        if (tensor->role == MLA_TENSOR_INPUT && mla_tensor_hash(tensor) != tensor->hash)
+        if (tensor->role == MLA_TENSOR_INPUT && mla_tensor_check(tensor) != tensor->check)
             return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
                                     "%s[%" PRId64 "]: the input was written", tensor->name,
                                     tensor->rank);
@@ -31,12 +31,24 @@ bool mla_judge_inputs(const struct mla_tensors *tensors, struct mla_verdict *ver
     return true;
 }
 
+/* Nothing but the pattern; no early end, so that it runs at the memory's speed. */
+static bool holds_pattern(const uint16_t *words, int64_t n, uint16_t pattern)
+{
+    uint16_t other = 0;
+    for (int64_t i = 0; i < n; i++)
+        other |= words[i] ^ pattern;
+    return other == 0;
+}
+
 bool mla_judge_untouched(const struct mla_tensors *tensors, struct mla_verdict *verdict)
 {
     if (!mla_judge_inputs(tensors, verdict))
         return false;
     for (size_t i = 0; i < tensors->n; i++)
-        if (mla_tensor_hash(&tensors->list[i]) != tensors->list[i].hash)
+        if (tensors->list[i].role != MLA_TENSOR_INPUT &&
+            !holds_pattern((const uint16_t *)(const void *)tensors->list[i].guard.data,
+                           (int64_t)tensors->list[i].guard.bytes / 2,
+                           mla_tensors_pattern16(tensors)))
             return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
                                     "%s[%" PRId64 "]: a refused call wrote to it",
                                     tensors->list[i].name, tensors->list[i].rank);
@@ -49,10 +61,7 @@ static bool row_allowed(const uint16_t *row, const uint16_t *source, uint16_t pa
 {
     if (source != NULL && memcmp(row, source, (size_t)columns * sizeof *row) == 0)
         return true;
-    for (int64_t c = 0; c < columns; c++)
-        if (row[c] != pattern)
-            return false;
-    return true;
+    return holds_pattern(row, columns, pattern);
 }
 
 /* The row of kv that may have come to rest at (batch, row) of gathered, or NULL. */
@@ -113,22 +122,55 @@ bool mla_judge_is_free(const struct mla_tensors *tensors, const struct mla_tenso
            mla_rows_empty(tensors, tensor->rank, row_of_element(tensors, tensor, element));
 }
 
+/* How many elements hold nothing but the pattern; every 16-bit half of it is the same. */
+static int64_t count_unwritten(const struct mla_tensor *tensor, uint16_t pattern)
+{
+    int64_t n = 0, words = (int64_t)tensor->element_bytes / 2;
+    const uint16_t *data = (const uint16_t *)(const void *)tensor->guard.data;
+    if (words == 1)
+        for (int64_t e = 0; e < tensor->elements_n; e++)
+            n += data[e] == pattern;
+    else
+        for (int64_t e = 0; e < tensor->elements_n; e++)
+            n += data[2 * e] == pattern && data[2 * e + 1] == pattern;
+    return n;
+}
+
+/* The first element that holds the pattern and must not, or -1. */
+static int64_t find_unwritten(const struct mla_tensors *tensors, const struct mla_tensor *tensor,
+                              uint64_t promises)
+{
+    uint16_t pattern = mla_tensors_pattern16(tensors);
+    int64_t words = (int64_t)tensor->element_bytes / 2, row = -1;
+    const uint16_t *data = (const uint16_t *)(const void *)tensor->guard.data;
+    bool is_free = false;
+    for (int64_t e = 0; e < tensor->elements_n; e++) {
+        if (data[e * words] != pattern || data[e * words + words - 1] != pattern)
+            continue;
+        /* Elements of a row stand together, and whether it is free takes long to find out. */
+        if (row != row_of_element(tensors, tensor, e)) {
+            row = row_of_element(tensors, tensor, e);
+            is_free = mla_judge_is_free(tensors, tensor, e, promises);
+        }
+        if (!is_free)
+            return e;
+    }
+    return -1;
+}
+
 bool mla_judge_written(const struct mla_tensors *tensors, uint64_t promises,
                        struct mla_verdict *verdict)
 {
     uint16_t pattern = mla_tensors_pattern16(tensors);
     for (size_t i = 0; i < tensors->n; i++) {
         const struct mla_tensor *tensor = &tensors->list[i];
-        if (tensor->role != MLA_TENSOR_OUTPUT)
+        if (tensor->role != MLA_TENSOR_OUTPUT || count_unwritten(tensor, pattern) == 0)
             continue;
-        int64_t words = (int64_t)tensor->element_bytes / 2; /* every half equals the pattern */
-        const uint16_t *data = (const uint16_t *)(const void *)tensor->guard.data;
-        for (int64_t e = 0; e < tensor->elements_n; e++)
-            if (data[e * words] == pattern && data[e * words + words - 1] == pattern &&
-                !mla_judge_is_free(tensors, tensor, e, promises))
-                return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
-                                        "%s[%" PRId64 "]: element %" PRId64 " was never written",
-                                        tensor->name, tensor->rank, e);
+        int64_t e = find_unwritten(tensors, tensor, promises);
+        if (e >= 0)
+            return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                                    "%s[%" PRId64 "]: element %" PRId64 " was never written",
+                                    tensor->name, tensor->rank, e);
     }
     return true;
 }

@@ -600,6 +600,62 @@ static void test_drawn_rows(void **state)
     }
 }
 
+/* rows < 0: query rows, no two alike, each with all its heads in order, and still most of them at
+ * the ends of a rank. */
+static void test_whole_rows(void **state)
+{
+    (void)state;
+    for (int op = 0; op < MLA_OP_N; op++) {
+        struct mla_case test;
+        int64_t ends = 0, heads = op == MLA_OP_RING ? 3 : 16, ranks = op == MLA_OP_RING ? 3 : 1;
+        mla_case_init(&test, (enum mla_op)op);
+        test.ring.ring_size = 3;
+        test.ring.batch = 2;
+        test.ring.heads = 3;
+        test.sparse.queries = 32;
+        static int counts[3 * 2 * 32];
+        memset(counts, 0, sizeof counts);
+        test.rows = -5;
+        for (uint64_t seed = 0; seed < 2000; seed++) {
+            int64_t n;
+            bool seen[3 * 2 * 32] = {false};
+            test.row_seed = seed;
+            struct mla_row *list = mla_rows_draw(&test, &n);
+            assert_non_null(list);
+            assert_int_equal(n, 5 * heads);
+            for (int64_t i = 0; i < n; i++) {
+                struct mla_row first = list[i / heads * heads];
+                assert_int_equal(list[i].head, i % heads);
+                assert_true(list[i].rank == first.rank && list[i].batch == first.batch &&
+                            list[i].row == first.row);
+                assert_in_range(list[i].rank, 0, ranks - 1);
+                assert_in_range(list[i].batch, 0, op == MLA_OP_RING ? 1 : 0);
+                assert_in_range(list[i].row, 0, 31);
+                if (i % heads != 0)
+                    continue;
+                int64_t at = (first.rank * 2 + first.batch) * 32 + first.row;
+                assert_false(seen[at]);
+                seen[at] = true;
+                counts[at]++;
+                ends += first.row == 0 || first.row == 31;
+            }
+            free(list);
+        }
+        for (int64_t at = 0; at < (op == MLA_OP_RING ? 3 * 2 * 32 : 32); at++)
+            assert_true(counts[at] > 0);
+        /* More than a third of 10000, where an even draw gives a sixteenth; sparse has two ends for
+           five draws, so no more than 4000. */
+        assert_true(ends > 3334);
+        test.rows = -(op == MLA_OP_RING ? 3 * 2 * 32 : 32); /* all, and more than all */
+        for (int more = 0; more < 2; more++) {
+            int64_t n;
+            free(mla_rows_draw(&test, &n));
+            assert_int_equal(n, (op == MLA_OP_RING ? 3 * 2 * 32 : 32) * heads);
+            test.rows = INT64_MIN;
+        }
+    }
+}
+
 /* ---- refusals ---- */
 
 static const char *words;
@@ -661,11 +717,28 @@ static void test_refusals(void **state)
             fail_msg("wrong refusal %zu passed", i);
 }
 
+/* The first failure stays, except that what could not be decided gives way to a fault. */
+static void test_a_fault_displaces_unjudged(void **state)
+{
+    struct mla_verdict verdict = {.kind = MLA_VERDICT_PASS};
+    (void)state;
+    assert_false(mla_verdict_fail(&verdict, MLA_VERDICT_UNJUDGED, "undecided"));
+    assert_false(mla_verdict_fail(&verdict, MLA_VERDICT_UNJUDGED, "undecided again"));
+    assert_string_equal(verdict.reason, "undecided");
+    assert_false(mla_verdict_fail(&verdict, MLA_VERDICT_FAIL_CERTAIN, "outside"));
+    assert_int_equal(verdict.kind, MLA_VERDICT_FAIL_CERTAIN);
+    assert_string_equal(verdict.reason, "outside");
+    assert_false(mla_verdict_fail(&verdict, MLA_VERDICT_UNJUDGED, "too late"));
+    assert_false(mla_verdict_fail(&verdict, MLA_VERDICT_FAIL_IMPROBABLE, "too late"));
+    assert_int_equal(verdict.kind, MLA_VERDICT_FAIL_CERTAIN);
+}
+
 int main(void)
 {
     static struct mla_kernel_list kernels;
     char error[1024];
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_fault_displaces_unjudged),
         cmocka_unit_test(test_the_honest_kernel_passes),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_memory),
@@ -681,6 +754,7 @@ int main(void)
         cmocka_unit_test(test_scratch_with_a_prior),
         cmocka_unit_test(test_a_draw_is_the_same_everywhere),
         cmocka_unit_test(test_drawn_rows),
+        cmocka_unit_test(test_whole_rows),
         cmocka_unit_test(test_refusals),
     };
     if (mla_kernels_add(&kernels, "fault:plain", error, sizeof error) != MLA_OK) {

@@ -125,6 +125,7 @@ static bool judge_row(const struct mla_tensors *t, struct mla_row row,
     struct mla_truth_info info = mla_truth_info(truth);
     int32_t state = mla_bound_row(truth, model, bounds);
     bool empty = state == MLA_BOUND_EMPTY, ok = true;
+    verdict->oracle_failed |= state == MLA_ERR_INTERNAL;
     if (state < 0) /* memory, or two certain intervals exclude each other: nothing can be said */
         return mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED,
                                 "the oracle's bound failed with status %" PRId32, state);

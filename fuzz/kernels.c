@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fuzz/adversary/adversary.h"
 #include "fuzz/faults/faults.h"
 #include "fuzz/plugin/plugin.h"
 #include "impl/registry.h"
 #include "oracle/oracle.h"
 
-#define FAULT_PREFIX "fault:"
+#define FAULT_PREFIX     "fault:"
+#define ADVERSARY_PREFIX "adversary:"
 
 static int32_t add(struct mla_kernel_list *kernels, const struct mla_kernel *kernel,
                    const char *prefix, char *error, size_t error_bytes)
@@ -72,7 +74,7 @@ static int32_t add_builtin(struct mla_kernel_list *kernels, const char *glob, ch
     snprintf(error, error_bytes, "kernel = '%.100s': no such kernel; there are:", glob);
     for (size_t i = 0; i < all_n; i++)
         append_name(error, error_bytes, all[i]->name);
-    append_name(error, error_bytes, "(and fault:NAME, PATH.so)");
+    append_name(error, error_bytes, "(and fault:NAME, adversary:NAME, PATH.so)");
     return MLA_ERR_PARAM;
 }
 
@@ -93,6 +95,26 @@ static int32_t add_faults(struct mla_kernel_list *kernels, const char *glob, cha
     for (size_t t = 0; t < 3; t++)
         for (size_t i = 0; i < n[t]; i++)
             append_name(error, error_bytes, tables[t][i].name);
+    return MLA_ERR_PARAM;
+}
+
+static int32_t add_adversaries(struct mla_kernel_list *kernels, const char *glob, char *error,
+                               size_t error_bytes)
+{
+    size_t n[2], before = kernels->n;
+    const struct mla_adversary *const *tables[2] = {mla_adversaries(&n[0]),
+                                                    mla_adversary_cheats(&n[1])};
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; i < n[t]; i++)
+            if (add_matching(kernels, glob, ADVERSARY_PREFIX, &tables[t][i]->kernel, error,
+                             error_bytes) != MLA_OK)
+                return MLA_ERR_PARAM;
+    if (kernels->n > before)
+        return MLA_OK;
+    snprintf(error, error_bytes, "kernel = 'adversary:%.100s': no such kernel; there are:", glob);
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; i < n[t]; i++)
+            append_name(error, error_bytes, tables[t][i]->kernel.name);
     return MLA_ERR_PARAM;
 }
 
@@ -140,6 +162,8 @@ int32_t mla_kernels_add(struct mla_kernel_list *kernels, const char *spec, char 
                    (n > 3 && strcmp(spec + n - 3, ".so") == 0);
     if (strncmp(spec, FAULT_PREFIX, strlen(FAULT_PREFIX)) == 0)
         return add_faults(kernels, spec + strlen(FAULT_PREFIX), error, error_bytes);
+    if (strncmp(spec, ADVERSARY_PREFIX, strlen(ADVERSARY_PREFIX)) == 0)
+        return add_adversaries(kernels, spec + strlen(ADVERSARY_PREFIX), error, error_bytes);
     if (is_path)
         return add_plugin(kernels, spec, error, error_bytes);
     return add_builtin(kernels, spec, error, error_bytes);

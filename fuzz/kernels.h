@@ -2,10 +2,11 @@
  *
  * kernels.h - the kernels a run is about, from what the user wrote.
  *
- *   NAME or GLOB          built-in kernels; no match is an error, never another kernel
- *   fault:NAME or GLOB    kernels with planted faults, honest controls and canaries
- *   PATH.so               all kernels of a plug-in (anything with a '/' or ending in .so)
- *   PATH.so:NAME          one of them
+ *   NAME or GLOB            built-in kernels; no match is an error, never another kernel
+ *   fault:NAME or GLOB      kernels with planted faults, honest controls and canaries
+ *   adversary:NAME or GLOB  kernels that use all the freedom of a model, and cheats
+ *   PATH.so                 all kernels of a plug-in (anything with a '/' or ending in .so)
+ *   PATH.so:NAME            one of them
  */
 #ifndef MLA_FUZZ_KERNELS_H
 #define MLA_FUZZ_KERNELS_H

@@ -12,8 +12,14 @@
 
 #define METRICS_MAX 64
 
-void mla_counts_add(struct mla_counts *counts, enum mla_verdict_kind kind)
+void mla_counts_add(struct mla_counts *counts, const struct mla_verdict *verdict)
 {
+    enum mla_verdict_kind kind = verdict->kind;
+    counts->rows_judged += verdict->rows_n;
+    counts->rows_nonfinite += verdict->nonfinite_n;
+    counts->rows_out_of_range += verdict->range_n;
+    counts->rows_without_bound += verdict->no_bound_n;
+    counts->oracle_failed += verdict->oracle_failed;
     counts->cases++;
     counts->passed += kind == MLA_VERDICT_PASS;
     counts->failed += kind == MLA_VERDICT_FAIL_CERTAIN;
@@ -114,6 +120,9 @@ static size_t collect_metrics(const struct mla_verdict *verdict,
     size_t n = 0;
     metrics[n++] = (struct mla_store_metric){"rows_judged", (double)verdict->rows_n};
     metrics[n++] = (struct mla_store_metric){"rows_unspecified", (double)verdict->unspecified_n};
+    metrics[n++] = (struct mla_store_metric){"rows_nonfinite", (double)verdict->nonfinite_n};
+    metrics[n++] = (struct mla_store_metric){"rows_out_of_range", (double)verdict->range_n};
+    metrics[n++] = (struct mla_store_metric){"rows_without_bound", (double)verdict->no_bound_n};
     if (verdict->max_energy >= 0)
         metrics[n++] = (struct mla_store_metric){"energy_over_threshold", verdict->max_energy};
     if (verdict->metrics.elements_n == 0)

@@ -13,9 +13,11 @@
 /* (case, kernel) pairs by outcome. judged = passed + failed + improbable + refused + crashed. */
 struct mla_counts {
     int64_t cases, judged, passed, failed, improbable, unjudged, refused, crashed, unsupported;
+    int64_t rows_judged, rows_nonfinite, rows_out_of_range, rows_without_bound;
+    int64_t oracle_failed; /* pairs in which the oracle contradicted itself */
 };
 
-void mla_counts_add(struct mla_counts *counts, enum mla_verdict_kind kind);
+void mla_counts_add(struct mla_counts *counts, const struct mla_verdict *verdict);
 
 /* The store's view of a case. line must outlive the result. */
 void mla_record_case(const struct mla_case *test, const char *line, struct mla_store_case *row);

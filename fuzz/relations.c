@@ -14,7 +14,7 @@ static bool vary_nothing(struct mla_case *test)
 static bool vary_threads(struct mla_case *test)
 {
     if (test->op == MLA_OP_RING) {
-        test->ring.threads = test->ring.threads == 1 ? 0 : 1;
+        test->ring.threads = test->ring.threads == 1 ? test->ring.ring_size + 1 : 1;
         test->ring.num_links = test->ring.num_links == 1 ? 3 : 1;
         return true;
     }
@@ -38,14 +38,15 @@ static bool vary_poison(struct mla_case *test)
 }
 
 static const struct mla_relation relations[] = {
-    {"repeat", "the same call again has the same bits", MLA_PROMISE_BIT_REPEAT, false,
+    {"repeat", "the same call again has the same bits", MLA_PROMISE_BIT_REPEAT, true, false,
      vary_nothing},
-    {"threads", "other thread, core and link counts", MLA_PROMISE_BIT_THREADS, false, vary_threads},
+    {"threads", "other thread, core and link counts", MLA_PROMISE_BIT_THREADS, true, false,
+     vary_threads},
     {"dirt", "other bytes in scratch and outputs before the call", MLA_PROMISE_BIT_REPEAT, true,
-     vary_nothing},
-    {"layout", "flat = tiled index list", MLA_PROMISE_BIT_LAYOUT, false, vary_layout},
+     true, vary_nothing},
+    {"layout", "flat = tiled index list", MLA_PROMISE_BIT_LAYOUT, false, false, vary_layout},
     {"hidden", "other contents of keys no row sees, other slots, pad rows", MLA_PROMISE_BIT_REPEAT,
-     false, vary_poison},
+     false, false, vary_poison},
 };
 
 const struct mla_relation *mla_relations(size_t *relations_n)

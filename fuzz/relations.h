@@ -16,6 +16,7 @@ struct mla_relation {
     const char *name;
     const char *what;
     uint64_t promise; /* tested only on kernels that promise this */
+    bool same_inputs; /* the changed case has the same input tensors */
     bool other_dirt;  /* outputs and scratch start with another pattern */
     /* Change the case; false where the relation does not apply. */
     bool (*vary)(struct mla_case *test);

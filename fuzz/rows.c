@@ -3,7 +3,8 @@
  * rows.c - which (head, query row) pairs are judged, and their truths.
  *
  * The draw is a function of row_seed and the shape. Half of the rows stand at the ends of their
- * rank, where limits bite; the rest anywhere.
+ * rank, where limits bite; the rest anywhere. rows > 0 draws (head, query row) pairs one by one;
+ * rows < 0 draws query rows, all different, and takes every head of each: heads are not sampled.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -28,44 +29,87 @@ static void draw_all(int64_t ranks, int64_t batch, int64_t heads, int64_t rows,
                     list[i++] = row_of(d, b, h, r);
 }
 
-static int64_t rows_of_all(const struct mla_case *test)
+/* The extents of a case's query rows. */
+struct extents {
+    int64_t ranks, batch, heads, rows;
+};
+
+static struct extents extents_of(const struct mla_case *test)
 {
-    const struct mla_ring_args *r = &test->ring;
-    const struct mla_sparse_args *s = &test->sparse;
-    return test->op == MLA_OP_RING ? r->ring_size * r->batch * r->heads * r->q_rows
-                                   : s->heads * s->queries;
+    if (test->op == MLA_OP_RING)
+        return (struct extents){test->ring.ring_size, test->ring.batch, test->ring.heads,
+                                test->ring.q_rows};
+    return (struct extents){1, 1, test->sparse.heads, test->sparse.queries};
+}
+
+/* One row of a rank: its first, its last or any. One draw a statement: C leaves the order of
+ * evaluation inside a call open. */
+static int64_t draw_row(struct mla_rng *rng, int64_t rows)
+{
+    int64_t place = mla_rng_below(rng, 4);
+    int64_t any = mla_rng_below(rng, rows);
+    return place == 0 ? 0 : place == 1 ? rows - 1 : any;
+}
+
+static void draw_pairs(const struct extents *e, struct mla_rng *rng, int64_t pairs_n,
+                       struct mla_row *list)
+{
+    for (int64_t i = 0; i < pairs_n; i++) {
+        int64_t row = draw_row(rng, e->rows);
+        int64_t rank = mla_rng_below(rng, e->ranks);
+        int64_t entry = mla_rng_below(rng, e->batch);
+        int64_t head = mla_rng_below(rng, e->heads);
+        list[i] = row_of(rank, entry, head, row);
+    }
+}
+
+/* Query rows, each with all its heads; one that is taken gives way to the next in line. */
+static bool draw_whole(const struct extents *e, struct mla_rng *rng, int64_t whole_n,
+                       struct mla_row *list)
+{
+    int64_t all = e->ranks * e->batch * e->rows;
+    bool *taken = calloc((size_t)all, sizeof *taken);
+    if (taken == NULL)
+        return false;
+    for (int64_t i = 0; i < whole_n; i++) {
+        int64_t row = draw_row(rng, e->rows);
+        int64_t rank = mla_rng_below(rng, e->ranks);
+        int64_t entry = mla_rng_below(rng, e->batch);
+        int64_t at = (rank * e->batch + entry) * e->rows + row;
+        while (taken[at])
+            at = (at + 1) % all;
+        taken[at] = true;
+        for (int64_t h = 0; h < e->heads; h++)
+            *list++ = row_of(at / e->rows / e->batch, at / e->rows % e->batch, h, at % e->rows);
+    }
+    free(taken);
+    return true;
 }
 
 int64_t mla_rows_count(const struct mla_case *test)
 {
-    int64_t all = rows_of_all(test);
-    return test->rows == 0 || test->rows > all ? all : test->rows;
+    struct extents e = extents_of(test);
+    int64_t whole = e.ranks * e.batch * e.rows, all = whole * e.heads;
+    if (test->rows == 0 || test->rows >= all || test->rows <= -whole)
+        return all;
+    return test->rows > 0 ? test->rows : -test->rows * e.heads;
 }
 
 struct mla_row *mla_rows_draw(const struct mla_case *test, int64_t *rows_n)
 {
-    bool is_ring = test->op == MLA_OP_RING;
-    int64_t ranks = is_ring ? test->ring.ring_size : 1;
-    int64_t batch = is_ring ? test->ring.batch : 1;
-    int64_t heads = is_ring ? test->ring.heads : test->sparse.heads;
-    int64_t rows = is_ring ? test->ring.q_rows : test->sparse.queries;
+    struct extents e = extents_of(test);
+    struct mla_rng rng = {mla_stream_key(test->row_seed, MLA_STREAM_ROWS), 0};
     *rows_n = mla_rows_count(test);
     struct mla_row *list = malloc((size_t)*rows_n * sizeof *list);
     if (list == NULL)
         return NULL;
-    if (*rows_n == rows_of_all(test)) {
-        draw_all(ranks, batch, heads, rows, list);
-        return list;
-    }
-    struct mla_rng rng = {mla_stream_key(test->row_seed, MLA_STREAM_ROWS), 0};
-    for (int64_t i = 0; i < *rows_n; i++) {
-        /* One draw a statement: C leaves the order of evaluation inside a call open. */
-        int64_t place = mla_rng_below(&rng, 4);
-        int64_t any = mla_rng_below(&rng, rows);
-        int64_t rank = mla_rng_below(&rng, ranks);
-        int64_t entry = mla_rng_below(&rng, batch);
-        int64_t head = mla_rng_below(&rng, heads);
-        list[i] = row_of(rank, entry, head, place == 0 ? 0 : place == 1 ? rows - 1 : any);
+    if (*rows_n == e.ranks * e.batch * e.heads * e.rows) {
+        draw_all(e.ranks, e.batch, e.heads, e.rows, list);
+    } else if (test->rows > 0) {
+        draw_pairs(&e, &rng, test->rows, list);
+    } else if (!draw_whole(&e, &rng, -test->rows, list)) {
+        free(list);
+        return NULL;
     }
     return list;
 }

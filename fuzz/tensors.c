@@ -24,6 +24,12 @@ uint32_t mla_tensors_pattern32(const struct mla_tensors *tensors)
     return (uint32_t)mla_tensors_pattern16(tensors) * 0x10001u;
 }
 
+static uint64_t stir(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x2127599bf4325c37u;
+    return hash ^ hash >> 29;
+}
+
 uint64_t mla_tensor_hash(const struct mla_tensor *tensor)
 {
     const unsigned char *data = tensor->guard.data;
@@ -31,12 +37,29 @@ uint64_t mla_tensor_hash(const struct mla_tensor *tensor)
     uint64_t hash = 0x9e3779b97f4a7c15u, word;
     for (; bytes >= sizeof word; data += sizeof word, bytes -= sizeof word) {
         memcpy(&word, data, sizeof word);
-        hash = (hash ^ word) * 0x2127599bf4325c37u;
-        hash ^= hash >> 29;
+        hash = stir(hash, word);
     }
     for (; bytes > 0; data++, bytes--)
         hash = (hash ^ *data) * 0x100000001b3u;
     return hash;
+}
+
+/* Four streams of words side by side: no word waits for the one before it. */
+#define STREAMS 4
+
+uint64_t mla_tensor_check(const struct mla_tensor *tensor)
+{
+    const unsigned char *data = tensor->guard.data;
+    size_t bytes = tensor->guard.bytes;
+    uint64_t hash[STREAMS] = {1, 2, 3, 4}, words[STREAMS];
+    for (; bytes >= sizeof words; data += sizeof words, bytes -= sizeof words) {
+        memcpy(words, data, sizeof words);
+        for (int i = 0; i < STREAMS; i++)
+            hash[i] = stir(hash[i], words[i]);
+    }
+    for (; bytes > 0; data++, bytes--)
+        hash[0] = stir(hash[0], *data);
+    return stir(stir(stir(hash[0], hash[1]), hash[2]), hash[3]);
 }
 
 static void *add(struct mla_tensors *t, const char *name, int64_t rank, enum mla_tensor_role role,
@@ -112,19 +135,17 @@ static bool allocate_sparse(struct mla_tensors *t)
 static void pattern_fill(struct mla_tensors *t, struct mla_tensor *tensor)
 {
     /* Both patterns repeat every two bytes. */
-    uint16_t word = mla_tensors_pattern16(t);
-    for (size_t i = 0; i + 1 < tensor->guard.bytes; i += 2)
-        memcpy(tensor->guard.data + i, &word, sizeof word);
+    uint16_t *words = (uint16_t *)(void *)tensor->guard.data, word = mla_tensors_pattern16(t);
+    for (size_t i = 0; i < tensor->guard.bytes / 2; i++)
+        words[i] = word;
 }
 
 void mla_tensors_reset(struct mla_tensors *tensors)
 {
     for (size_t i = 0; i < tensors->n; i++) {
         struct mla_tensor *tensor = &tensors->list[i];
-        if (tensor->role == MLA_TENSOR_INPUT)
-            continue;
-        pattern_fill(tensors, tensor);
-        tensor->hash = mla_tensor_hash(tensor);
+        if (tensor->role != MLA_TENSOR_INPUT)
+            pattern_fill(tensors, tensor);
     }
 }
 
@@ -189,43 +210,79 @@ static bool violate(struct mla_tensors *t, const struct mla_violation *v,
     return ok;
 }
 
-int32_t mla_tensors_make(const struct mla_case *test, uint32_t dirt, struct mla_tensors **tensors,
-                         char error[MLA_CASE_ERROR_MAX])
+/* Allocated and wired, not filled. NULL: no memory. */
+static struct mla_tensors *allocate(const struct mla_case *test, uint32_t dirt)
 {
-    int32_t status = MLA_ERR_NOMEM;
-    bool is_ring = test->op == MLA_OP_RING;
     struct mla_tensors *t = calloc(1, sizeof *t);
-    *tensors = NULL;
-    snprintf(error, MLA_CASE_ERROR_MAX, "out of memory: %" PRId64 " bytes of tensors",
-             mla_case_bytes(test));
     if (t == NULL)
-        return status;
+        return NULL;
     t->test = *test;
     t->dirt = dirt;
     t->ring = mla_arguments_ring(test);
     t->sparse = mla_arguments_sparse(test);
-    if (!(is_ring ? allocate_ring(t) : allocate_sparse(t)) ||
-        !(is_ring ? mla_fill_ring(t) : mla_fill_sparse(t)))
-        goto fail;
-    for (size_t i = 0; i < test->put_n; i++)
-        if (!override_one(t, &test->put[i], error)) {
-            status = MLA_ERR_PARAM;
-            goto fail;
-        }
-    for (size_t i = 0; i < test->set_n; i++)
-        if (!violate(t, &test->set[i], error)) {
-            status = MLA_ERR_PARAM;
-            goto fail;
-        }
+    if (test->op == MLA_OP_RING ? allocate_ring(t) : allocate_sparse(t))
+        return t;
+    mla_tensors_free(t);
+    return NULL;
+}
+
+static int32_t no_memory(const struct mla_case *test, char error[MLA_CASE_ERROR_MAX])
+{
+    snprintf(error, MLA_CASE_ERROR_MAX, "out of memory: %" PRId64 " bytes of tensors",
+             mla_case_bytes(test));
+    return MLA_ERR_NOMEM;
+}
+
+/* The case's own changes: elements replaced, rules broken. false: error says which cannot be. */
+static bool change(struct mla_tensors *t, char error[MLA_CASE_ERROR_MAX])
+{
+    for (size_t i = 0; i < t->test.put_n; i++)
+        if (!override_one(t, &t->test.put[i], error))
+            return false;
+    for (size_t i = 0; i < t->test.set_n; i++)
+        if (!violate(t, &t->test.set[i], error))
+            return false;
+    return true;
+}
+
+int32_t mla_tensors_make(const struct mla_case *test, uint32_t dirt, struct mla_tensors **tensors,
+                         char error[MLA_CASE_ERROR_MAX])
+{
+    struct mla_tensors *t = allocate(test, dirt);
+    *tensors = NULL;
+    if (t == NULL)
+        return no_memory(test, error);
+    if (!(test->op == MLA_OP_RING ? mla_fill_ring(t) : mla_fill_sparse(t))) {
+        mla_tensors_free(t);
+        return no_memory(test, error);
+    }
+    if (!change(t, error)) {
+        mla_tensors_free(t);
+        return MLA_ERR_PARAM;
+    }
     for (size_t i = 0; i < t->n; i++)
         if (t->list[i].role == MLA_TENSOR_INPUT)
-            t->list[i].hash = mla_tensor_hash(&t->list[i]);
+            t->list[i].check = mla_tensor_check(&t->list[i]);
     mla_tensors_reset(t);
     *tensors = t;
     return MLA_OK;
-fail:
-    mla_tensors_free(t);
-    return status;
+}
+
+int32_t mla_tensors_copy(const struct mla_tensors *from, const struct mla_case *test, uint32_t dirt,
+                         struct mla_tensors **tensors, char error[MLA_CASE_ERROR_MAX])
+{
+    struct mla_tensors *t = allocate(test, dirt);
+    *tensors = NULL;
+    if (t == NULL)
+        return no_memory(test, error);
+    for (size_t i = 0; i < t->n; i++)
+        if (t->list[i].role == MLA_TENSOR_INPUT) {
+            memcpy(t->list[i].guard.data, from->list[i].guard.data, t->list[i].guard.bytes);
+            t->list[i].check = from->list[i].check;
+        }
+    mla_tensors_reset(t);
+    *tensors = t;
+    return MLA_OK;
 }
 
 void mla_tensors_free(struct mla_tensors *tensors)

@@ -23,7 +23,7 @@ struct mla_tensor {
     int64_t elements_n;
     size_t element_bytes;
     struct mla_guard guard;
-    uint64_t hash; /* of the contents as made or last reset */
+    uint64_t check; /* input: mla_tensor_check of the contents as made */
 };
 
 #define MLA_TENSORS_MAX (5 * MLA_RING_SIZE_MAX)
@@ -47,6 +47,13 @@ struct mla_tensors {
  */
 int32_t mla_tensors_make(const struct mla_case *test, uint32_t dirt, struct mla_tensors **tensors,
                          char error[MLA_CASE_ERROR_MAX]);
+/*
+ * The same numbers for a case that differs from theirs only in how the call is made (threads, dirt):
+ * inputs are copied as they are, which is quicker than making them. Otherwise like mla_tensors_make,
+ * but nothing is written over or broken again. The case must have the same tensors, and set_n 0.
+ */
+int32_t mla_tensors_copy(const struct mla_tensors *from, const struct mla_case *test, uint32_t dirt,
+                         struct mla_tensors **tensors, char error[MLA_CASE_ERROR_MAX]);
 void mla_tensors_free(struct mla_tensors *tensors);
 
 /* Put the pattern into outputs and scratch again. */
@@ -59,7 +66,9 @@ uint32_t mla_tensors_pattern32(const struct mla_tensors *tensors);
 /* The tensor of that name and rank, or NULL. */
 struct mla_tensor *mla_tensors_find(struct mla_tensors *tensors, const char *name, int64_t rank);
 
-/* A fast 64-bit hash of a tensor's bytes. */
+/* A 64-bit hash of a tensor's bytes; tests keep values of it, so it never changes. */
 uint64_t mla_tensor_hash(const struct mla_tensor *tensor);
+/* A quicker one, for comparison within a process: any single change of bytes changes it. */
+uint64_t mla_tensor_check(const struct mla_tensor *tensor);
 
 #endif

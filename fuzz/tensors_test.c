@@ -199,6 +199,69 @@ static void test_overrides(void **state)
     assert_null(t);
 }
 
+/* Every byte counts, in the streams and behind them, and every exchange of two words. */
+static void test_check_sees_every_byte(void **state)
+{
+    static unsigned char bytes[77];
+    struct mla_tensor tensor = {.guard = {.data = bytes, .bytes = sizeof bytes}};
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(i * 37);
+    uint64_t whole = mla_tensor_check(&tensor);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            bytes[i] ^= (unsigned char)(1 << bit);
+            assert_true(mla_tensor_check(&tensor) != whole);
+            bytes[i] ^= (unsigned char)(1 << bit);
+        }
+    for (size_t i = 0; i + 16 <= sizeof bytes; i += 8) {
+        unsigned char word[8];
+        memcpy(word, bytes + i, 8);
+        memcpy(bytes + i, bytes + i + 8, 8);
+        memcpy(bytes + i + 8, word, 8);
+        assert_true(mla_tensor_check(&tensor) != whole);
+        memcpy(bytes + i + 8, bytes + i, 8);
+        memcpy(bytes + i, word, 8);
+    }
+    assert_true(mla_tensor_check(&tensor) == whole);
+}
+
+/* A copy has the inputs of its model, overrides and all, and outputs and places of its own. */
+static void test_copies(void **state)
+{
+    (void)state;
+    for (int op = 0; op < MLA_OP_N; op++) {
+        struct mla_case test, varied;
+        struct mla_tensors *copy;
+        char error[MLA_CASE_ERROR_MAX];
+        mla_case_init(&test, (enum mla_op)op);
+        test.put_n = 1;
+        test.put[0] = (struct mla_override){"kv", 0, 7, 0x4049};
+        if (op == MLA_OP_SPARSE)
+            memcpy(test.put[0].tensor, "c_kv", sizeof "c_kv");
+        varied = test;
+        varied.ring.threads = varied.sparse.threads = 3;
+        struct mla_tensors *t = make(&test);
+        assert_int_equal(mla_tensors_copy(t, &varied, 1, &copy, error), MLA_OK);
+        assert_int_equal(copy->ring.threads + copy->sparse.threads, 6);
+        assert_int_equal(copy->n, t->n);
+        for (size_t i = 0; i < t->n; i++) {
+            const struct mla_tensor *a = &t->list[i], *b = &copy->list[i];
+            bool same = memcmp(a->guard.data, b->guard.data, a->guard.bytes) == 0;
+            assert_ptr_not_equal(a->guard.data, b->guard.data);
+            assert_int_equal(same, a->role == MLA_TENSOR_INPUT); /* dirt 1: another pattern */
+            if (same)
+                assert_int_equal(b->check, mla_tensor_check(b));
+        }
+        if (op == MLA_OP_RING)
+            assert_ptr_equal(copy->ring.kv[0], mla_tensors_find(copy, "kv", 0)->guard.data);
+        else
+            assert_ptr_equal(copy->sparse.c_kv, mla_tensors_find(copy, "c_kv", 0)->guard.data);
+        mla_tensors_free(copy);
+        mla_tensors_free(t);
+    }
+}
+
 /* Mean 0 and variance 1 of the twelve-uniforms normal, and the bf16 rounding at its corners. */
 static void test_numbers(void **state)
 {
@@ -228,9 +291,9 @@ static void test_fingerprints(void **state)
 {
     static const uint64_t expected[MLA_OP_N][8] = {
         {0xf7823069db2b499cu, 0xf9dcc75b6119812au, 0xf7823069db2b499cu, 0x72c26bba3c5a223cu,
-         0x24aefafdaddc4696u},
+         0x24aefafdaddc4696u, 0x28f49e37b9b75e7fu},
         {0xea8012fc90855d15u, 0x55909ff953fea879u, 0xea8012fc90855d15u, 0x768420db96e909e6u,
-         0xb2fc8ff4cf04e7f2u}};
+         0xb2fc8ff4cf04e7f2u, 0x78dd4bce86a60c63u}};
     (void)state;
     for (int op = 0; op < MLA_OP_N; op++) {
         size_t families_n;
@@ -248,7 +311,7 @@ static void test_fingerprints(void **state)
             uint64_t hash = 0;
             for (size_t i = 0; i < t->n; i++)
                 if (t->list[i].role == MLA_TENSOR_INPUT)
-                    hash = mla_number_mix(hash ^ t->list[i].hash);
+                    hash = mla_number_mix(hash ^ mla_tensor_hash(&t->list[i]));
             if (hash != expected[op][f])
                 fail_msg("op %d family %zu: fingerprint 0x%016llxu", op, f,
                          (unsigned long long)hash);
@@ -268,6 +331,8 @@ int main(void)
         cmocka_unit_test(test_pad_rows_are_poisoned),
         cmocka_unit_test(test_unused_tiled_slots_hold_garbage),
         cmocka_unit_test(test_overrides),
+        cmocka_unit_test(test_check_sees_every_byte),
+        cmocka_unit_test(test_copies),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_fingerprints),
     };

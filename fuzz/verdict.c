@@ -28,7 +28,9 @@ bool mla_verdict_fail(struct mla_verdict *verdict, enum mla_verdict_kind kind, c
                       ...)
 {
     va_list list;
-    if (verdict->kind != MLA_VERDICT_PASS)
+    /* What could not be decided of one row excuses no fault of another. */
+    bool undecided = verdict->kind == MLA_VERDICT_UNJUDGED && mla_verdict_is_failure(kind);
+    if (verdict->kind != MLA_VERDICT_PASS && !undecided)
         return false;
     verdict->kind = kind;
     va_start(list, format);

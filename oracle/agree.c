@@ -4,8 +4,10 @@
  *
  * Outputs and the log-sum-exp may differ by their radii together. The rest of a truth are upper
  * bounds that exceed the real number by a known factor at most, so two of them differ by no more
- * than that factor either way.
+ * than that factor either way. Each truth must keep its own promises first: a radius that is not a
+ * number, or too wide to say anything, would agree with whatever it is compared with.
  */
+#include "oracle/bf16.h"
 #include "oracle/truth.h"
 
 #include <math.h>
@@ -62,11 +64,73 @@ static bool upper_bounds_agree(const struct mla_truth *a, const struct mla_truth
            bounds_agree(a->abs_value, b->abs_value, a->columns_n, values);
 }
 
+/* Are the radii fine, and do they hold for `out` alone as well? 2^-63: weights are upper bounds. */
+static bool radii_hold(const struct mla_truth *t)
+{
+    for (int64_t l = 0; l < t->columns_n; l++) {
+        const double radius = t->out_low_radius[l];
+        double spread = 0.0;
+
+        for (int64_t j = 0; j < t->keys_n; j++) {
+            spread += t->weight[j] * fabs(mla_oracle_bf16_value(t->value[j][l]));
+        }
+        if (!(radius >= 0.0 && radius <= fmax(0x1p-63 * spread, 0x1p-190) &&
+              t->out_radius[l] >= fabs(t->out_low[l]) + radius &&
+              t->out_radius[l] <= 2.0 * (fabs(t->out_low[l]) + radius))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* has_subnormal_value may be true without need, never false. */
+static bool subnormals_are_known(const struct mla_truth *t)
+{
+    for (int64_t j = 0; !t->has_subnormal_value && j < t->keys_n; j++) {
+        for (int64_t l = 0; l < t->columns_n; l++) {
+            const unsigned magnitude = t->value[j][l] & 0x7fffu;
+
+            if (magnitude > 0 && magnitude < 0x80) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Do the doubles say what the MPFR numbers say? */
+static bool doubles_hold(const struct mla_truth *t)
+{
+    return t->max == mpfr_get_d(t->exact_max, MPFR_RNDN) &&
+           t->log_sum_exp == mpfr_get_d(t->exact_lse, MPFR_RNDN);
+}
+
+static bool keeps_promises(const struct mla_truth *t)
+{
+    return radii_hold(t) && subnormals_are_known(t) && doubles_hold(t);
+}
+
+/* ln Z of two truths: each to nearest, of a Z that may be off by 2^-64. */
+static bool log_sums_agree(const struct mla_truth *a, const struct mla_truth *b)
+{
+    return fabs(a->log_sum - b->log_sum) <= 0x1p-52 * fabs(a->log_sum) + 0x1p-62;
+}
+
+/* fmax would drop a NaN. */
+static double worse(double worst, double ratio)
+{
+    if (isnan(ratio)) {
+        return INFINITY;
+    }
+    return fmax(worst, ratio);
+}
+
 double mla_truth_disagreement(const struct mla_truth *a, const struct mla_truth *b)
 {
     double worst = 0.0;
 
-    if (a->state != b->state || a->keys_n != b->keys_n || a->columns_n != b->columns_n) {
+    if (a->state != b->state || a->keys_n != b->keys_n || a->columns_n != b->columns_n ||
+        a->width != b->width || a->shard_blocks != b->shard_blocks || !(a->scale == b->scale)) {
         return INFINITY;
     }
     if (a->state != MLA_ROW_OK) {
@@ -77,12 +141,16 @@ double mla_truth_disagreement(const struct mla_truth *a, const struct mla_truth 
     }
     const struct mla_oracle_mpfr_state state = mla_oracle_mpfr_enter();
 
-    worst = mpfr_equal_p(a->exact_max, b->exact_max) ? lse_ratio(a, b) : INFINITY;
+    if (!keeps_promises(a) || !keeps_promises(b) || !log_sums_agree(a, b) ||
+        !mpfr_equal_p(a->exact_max, b->exact_max)) {
+        worst = INFINITY;
+    }
+    worst = worse(worst, lse_ratio(a, b));
     for (int64_t l = 0; l < a->columns_n; l++) {
         const double x[2] = {a->out[l], a->out_low[l]};
         const double y[2] = {b->out[l], b->out_low[l]};
 
-        worst = fmax(worst, pair_ratio(x, y, a->out_low_radius[l] + b->out_low_radius[l]));
+        worst = worse(worst, pair_ratio(x, y, a->out_low_radius[l] + b->out_low_radius[l]));
     }
     mla_oracle_mpfr_leave(&state);
     return worst;

@@ -42,12 +42,19 @@
 #include "oracle/bf16.h"
 #include "oracle/exponential.h"
 #include "oracle/fixed.h"
+#include "oracle/scale.h"
 #include "oracle/truth.h"
+#include "oracle/wide.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* TwoSum and the extraction are theorems about binary64 operations as written. */
+#if defined __FAST_MATH__ || FLT_EVAL_METHOD != 0
+#error "the oracle needs plain binary64 arithmetic"
+#endif
 
 #define LANES 8
 
@@ -59,7 +66,7 @@ typedef uint16_t bits16 __attribute__((vector_size(LANES * sizeof(uint16_t))));
 typedef int16_t magnitudes16 __attribute__((vector_size(LANES * sizeof(uint16_t))));
 
 /* Eight bf16 as doubles. */
-static inline void widen(const uint16_t *from, lanes *to)
+MLA_ORACLE_INNER void widen(const uint16_t *from, lanes *to)
 {
     bits16 raw;
     lanes32 single;
@@ -71,7 +78,7 @@ static inline void widen(const uint16_t *from, lanes *to)
     *to = __builtin_convertvector(single, lanes);
 }
 
-static inline void absolute(const lanes *x, lanes *to)
+MLA_ORACLE_INNER void absolute(const lanes *x, lanes *to)
 {
     bits64 pattern;
 
@@ -80,7 +87,7 @@ static inline void absolute(const lanes *x, lanes *to)
     memcpy(to, &pattern, sizeof *to);
 }
 
-static double total(const lanes *x)
+MLA_ORACLE_INNER double total(const lanes *x)
 {
     double sum = 0.0;
 
@@ -102,7 +109,7 @@ struct extent {
 };
 
 /* n a multiple of LANES. */
-static struct extent extent_of(const uint16_t *numbers, int64_t n)
+MLA_ORACLE_INNER struct extent extent_of_inner(const uint16_t *numbers, int64_t n)
 {
     magnitudes16 most = {0};
     magnitudes16 least = most + INT16_MAX;
@@ -133,6 +140,16 @@ static struct extent extent_of(const uint16_t *numbers, int64_t n)
                            .high = mla_oracle_bf16_exponent((uint16_t)top) + 8};
 }
 
+MLA_ORACLE_WIDE static struct extent extent_of_wide(const uint16_t *numbers, int64_t n)
+{
+    return extent_of_inner(numbers, n);
+}
+
+static struct extent extent_of(const uint16_t *numbers, int64_t n)
+{
+    return mla_oracle_is_wide() ? extent_of_wide(numbers, n) : extent_of_inner(numbers, n);
+}
+
 /* What one evaluation works with. */
 struct desk {
     int64_t width;                  /* of a row, rounded up to LANES */
@@ -160,7 +177,7 @@ static void join(const struct mla_oracle_input *input, const uint16_t *first,
 /* ---- scores -----------------------------------------------------------------------------------*/
 
 /* The exact sum of products where the window has 53 bits; *size is sum |q_i k_i|, exact too. */
-static double dot_narrow(const struct desk *desk, double *size)
+MLA_ORACLE_INNER double dot_narrow_inner(const struct desk *desk, double *size)
 {
     lanes sum = {0};
     lanes sizes = {0};
@@ -181,8 +198,19 @@ static double dot_narrow(const struct desk *desk, double *size)
     return total(&sum);
 }
 
+MLA_ORACLE_WIDE static double dot_narrow_wide(const struct desk *desk, double *size)
+{
+    return dot_narrow_inner(desk, size);
+}
+
+static double dot_narrow(const struct desk *desk, double *size)
+{
+    return mla_oracle_is_wide() ? dot_narrow_wide(desk, size) : dot_narrow_inner(desk, size);
+}
+
 /* The same in two parts, split at sigma; *size is rounded. */
-static double dot_split(const struct desk *desk, double sigma, double *rest, double *size)
+MLA_ORACLE_INNER double dot_split_inner(const struct desk *desk, double sigma, double *rest,
+                                        double *size)
 {
     lanes sum = {0};
     lanes rests = {0};
@@ -206,6 +234,18 @@ static double dot_split(const struct desk *desk, double sigma, double *rest, dou
     *rest = total(&rests);
     *size = total(&sizes);
     return total(&sum);
+}
+
+MLA_ORACLE_WIDE static double dot_split_wide(const struct desk *desk, double sigma, double *rest,
+                                             double *size)
+{
+    return dot_split_inner(desk, sigma, rest, size);
+}
+
+static double dot_split(const struct desk *desk, double sigma, double *rest, double *size)
+{
+    return mla_oracle_is_wide() ? dot_split_wide(desk, sigma, rest, size)
+                                : dot_split_inner(desk, sigma, rest, size);
 }
 
 /* A product is m 2^e with |m| < 2^16 and e - unit in 0 .. 506. */
@@ -243,7 +283,7 @@ static double score_key(const struct desk *desk, const struct extent *key,
     } else if (window <= 106 - desk->width_log2 && desk->width_log2 > 0) {
         double rest;
 
-        mla_oracle_fixed_add(score, dot_split(desk, ldexp(1.5, high), &rest, &size));
+        mla_oracle_fixed_add(score, dot_split(desk, mla_oracle_scale(1.5, high), &rest, &size));
         mla_oracle_fixed_add(score, rest);
     } else {
         dot_bins(desk, score, &size);
@@ -270,6 +310,17 @@ static double lost_size(const struct desk *desk, const struct extent *key)
     return lost;
 }
 
+/* sum |q_i k_i| in the order of the columns, as definition.c has it. */
+static double size_in_order(const struct desk *desk)
+{
+    double size = 0.0;
+
+    for (int64_t i = 0; i < desk->width; i++) {
+        size += fabs(desk->wide[i] * mla_oracle_bf16_value(desk->key[i]));
+    }
+    return size;
+}
+
 /* Scores, magnitudes and lost of all keys. Sets the state: OK, NONFINITE or RANGE. */
 static void score_all(const struct mla_oracle_input *input, struct desk *desk,
                       struct mla_truth *truth)
@@ -285,8 +336,12 @@ static void score_all(const struct mla_oracle_input *input, struct desk *desk,
             truth->state = MLA_ROW_NONFINITE;
             return;
         }
-        const double size = mla_oracle_up(score_key(desk, &key, &desk->score[j]), truth->width);
+        double size = score_key(desk, &key, &desk->score[j]);
 
+        if (fmax(size, size * truth->scale) > limit * (1.0 - 0x1p-20)) {
+            size = size_in_order(desk); /* so that both evaluations draw the same line */
+        }
+        size = mla_oracle_up(size, truth->width);
         truth->magnitude[j] = mla_oracle_up(size * truth->scale, 1);
         truth->lost[j] = mla_oracle_up(lost_size(desk, &key) * truth->scale, truth->width + 1);
         truth->has_subnormal_value |= key.has_subnormal;
@@ -388,38 +443,84 @@ static void log_sums(const struct mla_oracle_fixed *max, const struct denominato
 
 /* ---- values -----------------------------------------------------------------------------------*/
 
-/* One key's p times its value into s, L and A of columns 0 .. n-1, and |v| into all. */
-static void add_value(struct desk *desk, const struct mla_oracle_exp *p, const uint16_t *value,
-                      int64_t n)
+/* A few keys at a time, so that the sums pass through memory once for all of them; each column still
+ * takes one key after the other. */
+#define KEYS_GROUP 8
+
+/* p times value of keys_n keys into s, L and A of columns 0 .. n-1, and |v| into all. */
+MLA_ORACLE_INNER void add_values_inner(const struct desk *desk, const struct mla_oracle_exp *p,
+                                       const uint16_t *const *values, int64_t keys_n, int64_t n)
 {
+    double *restrict sums = desk->sum;
+    double *restrict lows = desk->low;
+    double *restrict sizes = desk->size;
+    double *restrict alls = desk->all;
+
     for (int64_t l = 0; l < n; l += LANES) {
-        lanes v;
         lanes s;
         lanes low;
         lanes size;
         lanes all;
-        lanes positive;
 
-        widen(value + l, &v);
-        memcpy(&s, desk->sum + l, sizeof s);
-        memcpy(&low, desk->low + l, sizeof low);
-        memcpy(&size, desk->size + l, sizeof size);
-        memcpy(&all, desk->all + l, sizeof all);
-        const lanes product = v * p->head;
-        const lanes next = s + product;
-        const lanes t = next - s;
-        const lanes e = (s - (next - t)) + (product - t);
+        memcpy(&s, sums + l, sizeof s);
+        memcpy(&low, lows + l, sizeof low);
+        memcpy(&size, sizes + l, sizeof size);
+        memcpy(&all, alls + l, sizeof all);
+        for (int64_t j = 0; j < keys_n; j++) {
+            lanes v;
+            lanes positive;
 
-        low += e + v * p->tail;
-        absolute(&product, &positive);
-        size += positive;
-        absolute(&v, &positive);
-        all += positive;
-        memcpy(desk->sum + l, &next, sizeof next);
-        memcpy(desk->low + l, &low, sizeof low);
-        memcpy(desk->size + l, &size, sizeof size);
-        memcpy(desk->all + l, &all, sizeof all);
+            widen(values[j] + l, &v);
+            const lanes product = v * p[j].head;
+            const lanes next = s + product;
+            const lanes t = next - s;
+            const lanes e = (s - (next - t)) + (product - t);
+
+            low += e + v * p[j].tail;
+            absolute(&product, &positive);
+            size += positive;
+            absolute(&v, &positive);
+            all += positive;
+            s = next;
+        }
+        memcpy(sums + l, &s, sizeof s);
+        memcpy(lows + l, &low, sizeof low);
+        memcpy(sizes + l, &size, sizeof size);
+        memcpy(alls + l, &all, sizeof all);
     }
+}
+
+MLA_ORACLE_WIDE static void add_values_wide(const struct desk *desk, const struct mla_oracle_exp *p,
+                                            const uint16_t *const *values, int64_t keys_n,
+                                            int64_t n)
+{
+    add_values_inner(desk, p, values, keys_n, n);
+}
+
+static void add_values(const struct desk *desk, const struct mla_oracle_exp *p,
+                       const uint16_t *const *values, int64_t keys_n, int64_t n)
+{
+    if (mla_oracle_is_wide()) {
+        add_values_wide(desk, p, values, keys_n, n);
+    } else {
+        add_values_inner(desk, p, values, keys_n, n);
+    }
+}
+
+/* The columns beyond the last LANES whole ones; never more than a key's own columns are read. */
+static void add_end(const struct desk *desk, const struct mla_oracle_exp *p, const uint16_t *value,
+                    int64_t whole, int64_t n)
+{
+    uint16_t end[LANES] = {0};
+    const uint16_t *const padded = end;
+    struct desk shifted = *desk;
+
+    shifted.sum += whole;
+    shifted.low += whole;
+    shifted.size += whole;
+    shifted.all += whole;
+    memcpy(end, value + whole, (size_t)(n - whole) * sizeof *end);
+    add_values(&shifted, p, &padded, 1, LANES);
 }
 
 /* o_l, its radii and abs_value from the sums. false: the radius is too wide. */
@@ -455,21 +556,14 @@ static bool outputs(const struct mla_oracle_input *input, struct desk *desk,
     const int64_t whole = truth->columns_n / LANES * LANES;
     bool is_fine = true;
 
-    for (int64_t j = 0; j < truth->keys_n; j++) {
-        const uint16_t *value = input->keys[0][j];
+    for (int64_t j = 0; j < truth->keys_n; j += KEYS_GROUP) {
+        const int64_t left = truth->keys_n - j;
 
-        add_value(desk, &desk->p[j], value, whole);
-        if (whole < truth->columns_n) { /* never more than the key's own columns are read */
-            uint16_t end[LANES] = {0};
-            struct desk shifted = *desk;
-
-            shifted.sum += whole;
-            shifted.low += whole;
-            shifted.size += whole;
-            shifted.all += whole;
-            memcpy(end, value + whole, (size_t)(truth->columns_n - whole) * sizeof *end);
-            add_value(&shifted, &desk->p[j], end, LANES);
-        }
+        add_values(desk, &desk->p[j], &input->keys[0][j], left < KEYS_GROUP ? left : KEYS_GROUP,
+                   whole);
+    }
+    for (int64_t j = 0; whole < truth->columns_n && j < truth->keys_n; j++) {
+        add_end(desk, &desk->p[j], input->keys[0][j], whole, truth->columns_n);
     }
     for (int64_t l = 0; l < truth->columns_n; l++) {
         is_fine = output(desk, d, l, truth) && is_fine;
@@ -531,7 +625,9 @@ static bool attend(const struct mla_oracle_input *input, struct desk *desk, stru
 
     weigh(desk, &d, truth);
     log_sums(&max, &d, truth);
-    return outputs(input, desk, &d, truth);
+    /* The log-sum-exp is off by d.error, and promised to 2^-62; the columns alone would not ask for
+     * it where all values are tiny or zero. */
+    return outputs(input, desk, &d, truth) && d.error <= 0x1p-63;
 }
 
 int32_t mla_oracle_attend(const struct mla_oracle_input *input, struct mla_truth *truth,

@@ -5,6 +5,7 @@
  */
 #include "oracle/test_row.h"
 #include "oracle/truth.h"
+#include "oracle/wide.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -30,6 +31,30 @@ static uint16_t power(int exponent, bool negative)
     return (uint16_t)(bits | (negative ? 0x8000u : 0));
 }
 
+/* With and without wider vector units: the same bits. */
+static void same_without_width(const struct mla_oracle_test_row *row, const struct mla_truth *wide)
+{
+    const size_t columns = COLUMNS * sizeof(double);
+    struct mla_truth *narrow;
+
+    mla_oracle_allow_wide(false);
+    assert_int_equal(mla_truth_ring(&row->args, row->row, &narrow), MLA_OK);
+    mla_oracle_allow_wide(true);
+    assert_int_equal(narrow->state, wide->state);
+    if (wide->state == MLA_ROW_OK) {
+        const size_t keys = (size_t)wide->keys_n * sizeof(double);
+
+        assert_memory_equal(narrow->weight, wide->weight, keys);
+        assert_memory_equal(narrow->magnitude, wide->magnitude, keys);
+        assert_memory_equal(narrow->out, wide->out, columns);
+        assert_memory_equal(narrow->out_low, wide->out_low, columns);
+        assert_memory_equal(narrow->out_radius, wide->out_radius, columns);
+        assert_memory_equal(narrow->abs_value, wide->abs_value, columns);
+        assert_true(narrow->max == wide->max && narrow->log_sum == wide->log_sum);
+    }
+    mla_truth_free(narrow);
+}
+
 /* The two truths of a row agree; returns by how much of their radii they differ. */
 static double compare(const struct mla_oracle_test_row *row, int32_t state)
 {
@@ -43,6 +68,7 @@ static double compare(const struct mla_oracle_test_row *row, int32_t state)
     const double ratio = mla_truth_disagreement(fast, plain);
 
     assert_true(ratio <= 1.0);
+    same_without_width(row, fast);
     for (int64_t l = 0; state == MLA_ROW_OK && l < COLUMNS; l++) {
         double spread = 0.0;
 
@@ -207,6 +233,30 @@ static void test_zero_query_and_far_keys(void **state)
     }
 }
 
+/* Weights that count as nothing, below 2^-600, are all that a column has. */
+static void test_only_far_keys_have_values(void **state)
+{
+    struct mla_oracle_test_row *row = row_new(3, 1.0f);
+    struct mla_truth *fast;
+    struct mla_truth *plain;
+
+    (void)state;
+    row->q[WIDTH - 1] = power(0, false);
+    for (int64_t j = 0; j < row->n; j++) {
+        row->kv[j * WIDTH + WIDTH - 1] = mla_oracle_test_bf16((float)(-417 * j));
+        for (int64_t l = 0; j > 0 && l < COLUMNS; l++) {
+            row->kv[j * WIDTH + l] = power((int)(3 * l) - 120, l % 2 == 0);
+        }
+    }
+    assert_int_equal(mla_truth_ring(&row->args, row->row, &fast), MLA_OK);
+    assert_int_equal(mla_definition_ring(&row->args, row->row, &plain), MLA_OK);
+    assert_true(plain->out[COLUMNS - 1] != 0.0);
+    assert_true(mla_truth_disagreement(fast, plain) <= 1.0);
+    mla_truth_free(plain);
+    mla_truth_free(fast);
+    mla_oracle_test_row_free(row);
+}
+
 /* Values that cancel: the output is far smaller than what it is the sum of. */
 static void test_cancelling_values(void **state)
 {
@@ -251,6 +301,78 @@ static void test_rows_without_a_value(void **state)
     mla_oracle_test_row_free(row);
 }
 
+/*
+ * A sum of magnitudes at the limit, FLT_MAX/2, in an order that matters: eight products make 53 bits
+ * and each of 24 more adds half of the last. One after the other all of these are lost to rounding;
+ * in lanes they are not.
+ */
+static void test_the_line_of_range(void **state)
+{
+    int in_range = 0;
+
+    (void)state;
+    for (uint64_t below = 150; below < 260; below += 2) {
+        struct mla_oracle_test_row *row = row_new(1, 0x1p-100f);
+        uint64_t rest = (UINT64_C(1) << 53) - (UINT64_C(1) << 29) - below; /* units of 2^74 */
+        struct mla_truth *plain;
+
+        for (int64_t i = COLUMNS; i < WIDTH; i++) {
+            row->q[i] = power(0, false);
+            row->kv[i] = i < COLUMNS + 8 ? 0 : power(73, false);
+        }
+        for (int64_t i = COLUMNS; rest != 0; i++) {
+            const int bits = 64 - __builtin_clzll(rest);
+            const int shift = bits > 8 ? bits - 8 : 0;
+            const uint64_t part = rest >> shift;
+
+            assert_true(i < COLUMNS + 8);
+            row->kv[i] = mla_oracle_test_bf16(ldexpf((float)part, shift + 74));
+            rest -= part << shift;
+        }
+        assert_int_equal(mla_definition_ring(&row->args, row->row, &plain), MLA_OK);
+        in_range += plain->state == MLA_ROW_OK;
+        compare(row, plain->state);
+        mla_truth_free(plain);
+        mla_oracle_test_row_free(row);
+    }
+    assert_true(in_range > 5 && in_range < 50);
+}
+
+/* The tables of the exponential do not depend on who makes them. Must be the first test that
+ * evaluates a row. */
+static void test_a_narrow_exponent_range(void **state)
+{
+    const mpfr_exp_t emin = mpfr_get_emin();
+    const mpfr_exp_t emax = mpfr_get_emax();
+    struct mla_oracle_test_random random = {8};
+    struct mla_oracle_test_row *row = row_new(20, 0.2f);
+
+    (void)state;
+    fill_normal(row, 1.0, &random);
+    assert_int_equal(mpfr_set_emin(-60), 0);
+    assert_int_equal(mpfr_set_emax(60), 0);
+    mpfr_clear_flags();
+    compare(row, MLA_ROW_OK);
+    assert_true(mpfr_get_emin() == -60 && mpfr_get_emax() == 60);
+    assert_int_equal(mpfr_flags_save(), 0);
+    assert_int_equal(mpfr_set_emin(emin), 0);
+    assert_int_equal(mpfr_set_emax(emax), 0);
+    mla_oracle_test_row_free(row);
+}
+
+/* One number of a truth is replaced: it does not agree any more, until it is put back. */
+static void damage(struct mla_truth *fast, const struct mla_truth *plain, double *number,
+                   double wrong)
+{
+    const double right = *number;
+
+    assert_true(mla_truth_disagreement(fast, plain) <= 1.0);
+    *number = wrong;
+    assert_true(mla_truth_disagreement(fast, plain) > 1.0);
+    assert_true(mla_truth_disagreement(plain, fast) > 1.0);
+    *number = right;
+}
+
 /* A truth that is wrong in its last certified place does not agree. */
 static void test_a_wrong_truth_is_seen(void **state)
 {
@@ -261,6 +383,8 @@ static void test_a_wrong_truth_is_seen(void **state)
 
     (void)state;
     fill_normal(row, 1.0, &random);
+    const uint16_t kept = row->kv[7 * WIDTH];
+
     assert_int_equal(mla_truth_ring(&row->args, row->row, &fast), MLA_OK);
     assert_int_equal(mla_definition_ring(&row->args, row->row, &plain), MLA_OK);
     assert_true(mla_truth_disagreement(fast, plain) <= 1.0);
@@ -273,10 +397,29 @@ static void test_a_wrong_truth_is_seen(void **state)
     fast->gap[20] = 0.0;
     assert_true(isinf(mla_truth_disagreement(fast, plain)));
     fast->gap[20] = plain->gap[20];
+    damage(fast, plain, &fast->out[9], NAN);
+    damage(fast, plain, &fast->out[COLUMNS - 1], NAN);
+    damage(fast, plain, &fast->out_low[9], NAN);
+    damage(fast, plain, &fast->out_low_radius[9], INFINITY);
+    damage(fast, plain, &fast->out_low_radius[9], 0x1p-60);
+    damage(fast, plain, &fast->out_low_radius[9], -1.0);
+    damage(fast, plain, &fast->out_low_radius[9], NAN);
+    damage(fast, plain, &fast->out_radius[9], 0.0);
+    damage(fast, plain, &fast->out_radius[9], INFINITY);
+    damage(fast, plain, &fast->max, nextafter(fast->max, 1e9));
+    damage(fast, plain, &fast->log_sum, nextafter(nextafter(fast->log_sum, 1e9), 1e9));
+    damage(fast, plain, &fast->log_sum_exp, nextafter(fast->log_sum_exp, 1e9));
+    damage(fast, plain, &fast->scale, 0.3);
+    row->kv[7 * WIDTH] = 1; /* a subnormal value that nobody noticed */
+    assert_false(fast->has_subnormal_value);
+    assert_true(isinf(mla_truth_disagreement(fast, plain)));
+    row->kv[7 * WIDTH] = kept;
     fast->state = MLA_ROW_RANGE;
     assert_true(isinf(mla_truth_disagreement(fast, plain)));
     fast->state = MLA_ROW_OK;
     mpfr_add_d(fast->exact_lse, fast->exact_lse, 1e-15, MPFR_RNDN);
+    assert_true(mla_truth_disagreement(fast, plain) > 1.0);
+    mpfr_set_nan(fast->exact_lse);
     assert_true(mla_truth_disagreement(fast, plain) > 1.0);
     mla_truth_free(plain);
     mla_truth_free(fast);
@@ -286,12 +429,15 @@ static void test_a_wrong_truth_is_seen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_narrow_exponent_range),
         cmocka_unit_test(test_ordinary_rows),
         cmocka_unit_test(test_both_sides_of_every_window),
         cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_zero_query_and_far_keys),
+        cmocka_unit_test(test_only_far_keys_have_values),
         cmocka_unit_test(test_cancelling_values),
         cmocka_unit_test(test_rows_without_a_value),
+        cmocka_unit_test(test_the_line_of_range),
         cmocka_unit_test(test_a_wrong_truth_is_seen),
     };
 

@@ -54,6 +54,7 @@
 #include "oracle/errors.h"
 #include "oracle/known.h"
 #include "oracle/stored.h"
+#include "oracle/wide.h"
 
 #include <float.h>
 #include <math.h>
@@ -101,18 +102,33 @@ static void flushed_values(const struct mla_truth *t, const struct mla_oracle_er
 
 /* ---- A. the common formula --------------------------------------------------------------------*/
 
+/* One key's term of every column's sum below. */
+MLA_ORACLE_INNER void add_common(const uint16_t *restrict row, const double *restrict out,
+                                 double spread, double spill, int64_t n, double *restrict sums)
+{
+    for (int64_t l = 0; l < n; l++) {
+        const double v = mla_oracle_bf16_value(row[l]);
+
+        sums[l] += spread * fabs(v - out[l]) + spill * fabs(v);
+    }
+}
+
+MLA_ORACLE_WIDE static void add_common_wide(const uint16_t *row, const double *out, double spread,
+                                            double spill, int64_t n, double *sums)
+{
+    add_common(row, out, spread, spill, n, sums);
+}
+
 /* sums[l] = sum_j spread_j |v_jl - out_l| + spill_j |v_jl|, upper but for |out_l - o_l|. */
 static void common_sums(const struct mla_truth *t, const struct mla_oracle_errors *e, double *sums)
 {
+    const bool is_wide = mla_oracle_is_wide();
+
     for (int64_t j = 0; j < t->keys_n; j++) {
-        const uint16_t *row = t->value[j];
-        const double spread = e->spread[j];
-        const double spill = e->spill[j];
-
-        for (int64_t l = 0; l < t->columns_n; l++) {
-            const double v = mla_oracle_bf16_value(row[l]);
-
-            sums[l] += spread * fabs(v - t->out[l]) + spill * fabs(v);
+        if (is_wide) {
+            add_common_wide(t->value[j], t->out, e->spread[j], e->spill[j], t->columns_n, sums);
+        } else {
+            add_common(t->value[j], t->out, e->spread[j], e->spill[j], t->columns_n, sums);
         }
     }
     for (int64_t l = 0; l < t->columns_n; l++) {
@@ -148,35 +164,100 @@ struct column {
     double slope;  /* set by excess(): |F'(t)|, for the next step only */
 };
 
+/* What excess() adds up over the keys. */
+struct terms {
+    double gain;      /* w_j t_j c_j(t) */
+    double magnitude; /* of their parts */
+    double weight;    /* w_j t_j */
+};
+
+/* How the terms depend on t. */
+struct point {
+    double shift; /* t times its factor */
+    double lift;  /* per weight: absN + |t| absD */
+};
+
+#define LANES 8
+
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
+typedef int64_t masks __attribute__((vector_size(LANES * sizeof(int64_t))));
+
+/* Keys eight at a time: any order of the sums is within the bound of the file head. */
+MLA_ORACLE_INNER void add_terms(const struct column *c, const struct point *at, struct terms *sums)
+{
+    const struct mla_oracle_errors *e = c->errors;
+    const lanes grow = (lanes){0} + c->grow;
+    const lanes shrink = (lanes){0} + c->shrink;
+    lanes gains = {0};
+    lanes magnitudes = {0};
+    lanes weights = {0};
+    int64_t j = 0;
+
+    for (; j + LANES <= c->keys_n; j += LANES) {
+        lanes v;
+        lanes up_j;
+        lanes down_j;
+
+        memcpy(&v, c->v + j, sizeof v);
+        memcpy(&up_j, e->up + j, sizeof up_j);
+        memcpy(&down_j, e->down + j, sizeof down_j);
+        const masks is_positive = v > 0.0;
+
+        v *= (lanes)((is_positive & (masks)grow) | (~is_positive & (masks)shrink));
+        const lanes parts = (lanes)((masks)v & INT64_MAX) + fabs(at->shift) + at->lift;
+        const lanes gain = v - at->shift + at->lift;
+        const masks takes_up = gain > -0x1p-50 * parts;
+        const lanes weight = (lanes)((takes_up & (masks)up_j) | (~takes_up & (masks)down_j));
+
+        gains += weight * gain;
+        magnitudes += weight * parts;
+        weights += weight;
+    }
+    *sums = (struct terms){0.0, 0.0, 0.0};
+    for (int i = 0; i < LANES; i++) {
+        sums->gain += gains[i];
+        sums->magnitude += magnitudes[i];
+        sums->weight += weights[i];
+    }
+    for (; j < c->keys_n; j++) {
+        const double v = c->v[j] * (c->v[j] > 0.0 ? c->grow : c->shrink);
+        const double parts = fabs(v) + fabs(at->shift) + at->lift;
+        const double gain = v - at->shift + at->lift;
+        const double weight = gain > -0x1p-50 * parts ? e->up[j] : e->down[j];
+
+        sums->gain += weight * gain;
+        sums->magnitude += weight * parts;
+        sums->weight += weight;
+    }
+}
+
+MLA_ORACLE_WIDE static void add_terms_wide(const struct column *c, const struct point *at,
+                                           struct terms *sums)
+{
+    add_terms(c, at, sums);
+}
+
 /* F(t), upper. */
 static double excess(struct column *c, double t)
 {
     const struct mla_oracle_errors *e = c->errors;
     const double factor = t > 0.0 ? e->mu_low : 1.0 + e->mu;
     const double turn = t > 0.0 ? -e->abs_d : e->abs_d; /* what |t| absD does to the slope */
-    const double shift = t * factor;
     const double absolute = up(c->abs_n + fabs(t) * e->abs_d);
-    const double lift = e->is_per_weight ? absolute : 0.0;
+    const struct point at = {.shift = t * factor, .lift = e->is_per_weight ? absolute : 0.0};
     const double once = up((e->is_per_weight ? 0.0 : absolute) + c->lost);
-    double sum = 0.0;
-    double magnitude = 0.0;
-    double weights = 0.0;
+    struct terms sums;
 
-    for (int64_t j = 0; j < c->keys_n; j++) {
-        const double v = c->v[j] * (c->v[j] > 0.0 ? c->grow : c->shrink);
-        const double parts = fabs(v) + fabs(shift) + lift;
-        const double gain = v - shift + lift;
-        const double weight = gain > -0x1p-50 * parts ? e->up[j] : e->down[j];
-
-        sum += weight * gain;
-        magnitude += weight * parts;
-        weights += weight;
+    if (mla_oracle_is_wide()) {
+        add_terms_wide(c, &at, &sums);
+    } else {
+        add_terms(c, &at, &sums);
     }
-    const double rounding = up(magnitude * ((double)c->keys_n + 16.0) * 0x1p-52);
+    const double rounding = up(sums.magnitude * ((double)c->keys_n + 16.0) * 0x1p-52);
 
-    c->slope = e->is_per_weight ? weights * (factor + turn) : weights * factor + turn;
+    c->slope = e->is_per_weight ? sums.weight * (factor + turn) : sums.weight * factor + turn;
     /* Two additions more: of magnitudes already in `rounding`, and of `once`. */
-    return sum + rounding + up(once) + 0x1p-52 * once;
+    return sums.gain + rounding + up(once) + 0x1p-52 * once;
 }
 
 /*
@@ -260,11 +341,28 @@ static struct mla_bound element(double o, double low, double high)
 }
 
 /*
+ * Is a double from 2^-126 on more than one of its own places away from every tie between two bf16?
+ * Those have a 1 and then zeros in the 45 bits of the fraction that a bf16 lacks.
+ */
+static bool is_clear_of_ties(double x)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    bits &= (UINT64_C(1) << 45) - 1;
+    return fabs(x) >= 0x1p-126 &&
+           (bits < (UINT64_C(1) << 44) - 1 || bits > (UINT64_C(1) << 44) + 1);
+}
+
+/*
  * The bf16 nearest to o_l. Where o's double is half way between two of them, the side is told by the
  * rest of o, unless that is not known to be on either (mla_truth_nearest asks further).
  */
 static uint16_t nearest_to(const struct mla_truth *t, int64_t l)
 {
+    if (is_clear_of_ties(t->out[l])) {
+        return mla_oracle_bf16_nearest(t->out[l]);
+    }
     const uint16_t below = mla_oracle_bf16_nearest(nextafter(t->out[l], -INFINITY));
     const uint16_t above = mla_oracle_bf16_nearest(nextafter(t->out[l], INFINITY));
 
@@ -302,6 +400,12 @@ static int32_t state_of(const struct mla_truth *truth)
     }
 }
 
+/* Beyond the real number that was rounded to x: a normal x moves on by at least one place. */
+static double beyond(double x)
+{
+    return x + (0x1p-52 * fabs(x) + 0x1p-1000);
+}
+
 static void all_common(const struct mla_truth *t, const struct mla_oracle_errors *e, double *sums,
                        const double *lost, struct mla_bound *bounds)
 {
@@ -311,7 +415,7 @@ static void all_common(const struct mla_truth *t, const struct mla_oracle_errors
         const double radius = up(common_radius(t, e, l, sums[l], lost[l]) + t->out_radius[l]);
         const double o = t->out[l];
 
-        bounds[l] = element(o, nextafter(o - radius, -INFINITY), nextafter(o + radius, INFINITY));
+        bounds[l] = element(o, -beyond(radius - o), beyond(o + radius));
     }
 }
 

@@ -7,6 +7,7 @@
  * bound_toy_test.c.
  */
 #include "oracle/test_row.h"
+#include "oracle/wide.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -46,6 +47,21 @@ static struct mla_truth *truth_of(const struct mla_oracle_test_row *row)
     return truth;
 }
 
+/* The same bits without wider vector units. */
+static void same_without_width(const struct mla_truth *truth, const struct mla_model *model,
+                               const struct mla_bound *wide)
+{
+    struct mla_bound narrow[HEAD_DIM_V];
+
+    mla_oracle_allow_wide(false);
+    assert_int_equal(mla_bound_row(truth, model, narrow), MLA_BOUND_OK);
+    mla_oracle_allow_wide(true);
+    for (int64_t l = 0; l < HEAD_DIM_V; l++) {
+        assert_memory_equal(&narrow[l].low, &wide[l].low, sizeof(double));
+        assert_memory_equal(&narrow[l].high, &wide[l].high, sizeof(double));
+    }
+}
+
 /* The bounds of a row under a model, which must be judged. */
 static void bounds_of(const struct mla_oracle_test_row *row, const struct mla_model *model,
                       struct mla_bound *bounds)
@@ -54,6 +70,7 @@ static void bounds_of(const struct mla_oracle_test_row *row, const struct mla_mo
 
     assert_null(mla_bound_model_error(model, true));
     assert_int_equal(mla_bound_row(truth, model, bounds), MLA_BOUND_OK);
+    same_without_width(truth, model, bounds);
     mla_truth_free(truth);
 }
 

@@ -14,11 +14,11 @@
  *                small, which makes r leave [0, ln 2) by 2^-40 at most; it is put right by one
  *                comparison each way, so nothing is lost
  *     tables     Q127 to nearest, each value at least 1/2 or (j) 0.996:          < 2 * 2^-127
- *     e^-w       Horner in Q127 with w in Q128 cut from Q118 exactly: each of 7 steps cuts a
+ *     e^-w       Horner in Q127 with w in Q128 cut from Q118 exactly: each of 6 steps cuts a
  *                product (< 2^-127, then times w < 2^-16 in the next one) and a division by an
  *                integer (likewise); the last step is 1 - w*(..): < 3 * 2^-127; the series is cut
  *                after w^6/720, what follows is below w^7/5040 < 2^-124          < 2^-123
- *     products   two, each cut to Q127 with a result of at least 1/2             < 2 * 2^-126
+ *     products   two, each less than two units of 2^-127 too small, of at least 0.49  < 2^-123
  * Together below 2^-108. The result, in (0.49, 1] as Q127, is split: its leading bits down to
  * 2^-45 exactly into head (45 significant bits at most, as it is at least 2^-2; 1 has one), the
  * rest, below 2^-45, rounded to 53 bits: an error of at most 2^-98 absolute, 2^-97 relative to a
@@ -27,6 +27,9 @@
  * The tables come from MPFR (correctly rounded), so no constant here has to be believed.
  */
 #include "oracle/exponential.h"
+#include "oracle/truth.h"
+
+#include "oracle/scale.h"
 
 #include <math.h>
 #include <mpfr.h>
@@ -77,6 +80,8 @@ static wide exp_of(mpfr_t x, int64_t numerator, int bits)
 
 static void make_tables(void)
 {
+    /* What is made here serves the whole process: no caller's exponent range may get into it. */
+    const struct mla_oracle_mpfr_state state = mla_oracle_mpfr_enter();
     mpfr_t x;
 
     mpfr_init2(x, 200);
@@ -92,6 +97,7 @@ static void make_tables(void)
     (void)mpfr_ui_div(x, 1, x, MPFR_RNDN);
     table.inverse_ln2 = (uint64_t)to_integer(x, 63);
     mpfr_clear(x);
+    mla_oracle_mpfr_leave(&state);
 }
 
 void mla_oracle_exp_prepare(void)
@@ -159,7 +165,7 @@ struct mla_oracle_exp mla_oracle_exp(wide t)
     const wide y = product(product(table.coarse[i], table.fine[j]), exp_small(w));
     const wide tail = y & (((wide)1 << 82) - 1); /* below 2^-45 */
 
-    result.head = ldexp((double)(uint64_t)(y >> 82), -45 - n);
-    result.tail = ldexp((double)tail, -127 - n);
+    result.head = mla_oracle_scale((double)(uint64_t)(y >> 82), -45 - n);
+    result.tail = mla_oracle_scale((double)tail, -127 - n);
     return result;
 }

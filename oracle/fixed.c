@@ -5,6 +5,8 @@
  */
 #include "oracle/fixed.h"
 
+#include "oracle/scale.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -49,7 +51,7 @@ void mla_oracle_fixed_add(struct mla_oracle_fixed *x, double y)
         return;
     }
     const double fraction = frexp(fabs(y), &exponent); /* |y| = fraction * 2^exponent */
-    uint64_t mantissa = (uint64_t)ldexp(fraction, 53);
+    uint64_t mantissa = (uint64_t)mla_oracle_scale(fraction, 53);
     int shift = exponent - 53 - MLA_ORACLE_FIXED_UNIT;
 
     if (shift < 0) { /* the bits below the unit are zero */
@@ -116,7 +118,8 @@ static struct product product_of(const struct mla_oracle_fixed *x, double scale)
 {
     int exponent;
     const double fraction = frexp(scale, &exponent);
-    const uint64_t factor = (uint64_t)ldexp(fraction, 24); /* scale = factor 2^(exponent-24) */
+    const uint64_t factor =
+        (uint64_t)mla_oracle_scale(fraction, 24); /* scale = factor 2^(exponent-24) */
     struct product product = {.unit = MLA_ORACLE_FIXED_UNIT + exponent - 24};
     uint64_t carry = 0;
 
@@ -160,7 +163,7 @@ double mla_oracle_fixed_abs_up(const struct mla_oracle_fixed *x, double scale)
     const uint64_t mantissa = head >> 11;
 
     is_cut = is_cut || (head & 0x7ff) != 0;
-    return ldexp((double)(mantissa + is_cut), 64 * top + 11 - zeros + product.unit);
+    return mla_oracle_scale((double)(mantissa + is_cut), 64 * top + 11 - zeros + product.unit);
 }
 
 unsigned __int128 mla_oracle_fixed_scaled(const struct mla_oracle_fixed *x, double scale, int shift)

@@ -11,6 +11,7 @@
 #include "oracle/fixed.h"
 #include "oracle/truth.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -181,7 +182,11 @@ static int32_t evaluate_again(const struct mla_truth *truth, int64_t column, uin
         mpfr_init2(o, bits);
         const bool is_exact = evaluate(truth, scores, &max, column, o);
 
-        decide_around(o, is_exact ? 0.0 : mla_oracle_up(ldexp(factor, (int)-bits), 4), nearest);
+        /* Values below 2^-50 carry the radius below the normal doubles: one more of the smallest
+         * covers what is rounded away there. */
+        const double radius = mla_oracle_up(ldexp(factor, (int)-bits), 4) + DBL_TRUE_MIN;
+
+        decide_around(o, is_exact ? 0.0 : radius, nearest);
         mpfr_clear(o);
     }
     free(scores);

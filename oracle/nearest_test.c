@@ -106,6 +106,22 @@ static void test_undecided(void **state)
     assert_true(got[0] == BF(-1.0f - 0x1p-7f) && got[1] == BF(-1.0f));
 }
 
+/* The same of tiny values, where the radius at 1024 bits is below the smallest double. */
+static void test_undecided_and_tiny(void **state)
+{
+    const float pairs[4] = {0.0f, 0.0f, -1.0f, -1.0f};
+    uint16_t got[2];
+
+    (void)state;
+    for (int exponent = -1; exponent >= -124; exponent -= 3) {
+        const float low = ldexpf(1.0f, exponent);
+        const float high = ldexpf(1.0f + 0x1p-7f, exponent);
+
+        nearest_of(4, (const float[]){low, high, low, high}, pairs, got);
+        assert_true(got[0] == BF(low) && got[1] == BF(high));
+    }
+}
+
 /* Away from ties it is the plain rounding, of either sign. */
 static void test_ordinary_rows(void **state)
 {
@@ -142,9 +158,8 @@ static void test_ordinary_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact_ties),
-        cmocka_unit_test(test_beside_ties),
-        cmocka_unit_test(test_undecided),
+        cmocka_unit_test(test_exact_ties),    cmocka_unit_test(test_beside_ties),
+        cmocka_unit_test(test_undecided),     cmocka_unit_test(test_undecided_and_tiny),
         cmocka_unit_test(test_ordinary_rows),
     };
 

@@ -65,7 +65,7 @@ struct mla_truth_info {
     int64_t width;      /* columns of a key: ring head_dim, sparse latent + rope */
     int64_t columns_n;  /* output columns: ring head_dim_v, sparse latent (in natural order) */
     double max;         /* M = max_j scale*s_j, nearest double */
-    double log_sum_exp; /* M + ln Z, nearest double */
+    double log_sum_exp; /* M + ln Z, within 2^-62 (1 + |M + ln Z|) and then rounded to double */
 };
 
 /*
@@ -80,6 +80,9 @@ struct mla_truth_info {
  *                call), MLA_ERR_NOMEM, or MLA_ERR_INTERNAL (a sum that must be exact was not: a
  *                fault of the oracle). MPFR itself ends the process when memory is short
  * threads        safe; MPFR state is per thread, mla_oracle_thread_done() frees a thread's caches
+ *
+ * arithmetic     everything in oracle/ needs the default floating-point environment in the calling
+ *                thread: rounding to nearest, subnormals kept (no FTZ, no DAZ)
  *
  * The tensors must outlive the truth (V is read again by the bound).
  */

@@ -58,8 +58,8 @@ struct mla_truth {
     double *abs_value;      /* sum_j |v_jl|, upper */
 
     double max;         /* M, nearest */
-    double log_sum_exp; /* nearest */
-    double log_sum;     /* ln Z, nearest */
+    double log_sum_exp; /* nearest to exact_lse */
+    double log_sum;     /* ln Z, the double nearest to a number within 2^-62 of it */
     bool has_exact;     /* the two below are initialised */
     mpfr_t exact_max;   /* M, exact */
     mpfr_t exact_lse;   /* M + ln Z, within 2^-62 (1 + |M + ln Z|) */

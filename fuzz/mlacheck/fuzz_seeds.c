@@ -11,8 +11,10 @@
 #include "fuzz/case_fields.h"
 #include "fuzz/corpus.h"
 
-/* Multiply-adds: a seed runs before the engine looks at the clock, so only small ones are used. */
-#define SEED_WORK_MAX ((int64_t)12000000)
+/* Multiply-adds and bytes: a seed runs before the engine looks at the clock, so only small ones are
+ * used. */
+#define SEED_WORK_MAX  ((int64_t)12000000)
+#define SEED_BYTES_MAX ((int64_t)3000000)
 
 static int write_seed(const struct mla_case *test, const char *folder)
 {
@@ -40,7 +42,8 @@ int mla_fuzz_seeds(const struct mla_options *options, const char *folder)
         if (mla_corpus_read_matching(&corpus, options->sets[i], error, sizeof error) != MLA_OK)
             code = mla_options_fail(MLA_EXIT_USAGE, "fuzz", "--set: %s", error);
     for (size_t i = 0; i < corpus.n && code == 0 && folder != NULL; i++)
-        if (!corpus.cases[i].slow && mla_case_work(&corpus.cases[i]) <= SEED_WORK_MAX)
+        if (!corpus.cases[i].slow && mla_case_work(&corpus.cases[i]) <= SEED_WORK_MAX &&
+            mla_case_bytes(&corpus.cases[i]) <= SEED_BYTES_MAX)
             code = write_seed(&corpus.cases[i], folder);
     mla_corpus_free(&corpus);
     return code;

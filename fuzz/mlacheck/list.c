@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz/adversary/adversary.h"
 #include "fuzz/case_fields.h"
 #include "fuzz/criteria.h"
 #include "fuzz/family.h"
@@ -21,7 +22,8 @@ static const char help[] =
     "  families   data families           relations  checks that need no oracle\n"
     "  criteria   published accuracy rules, for comparison\n"
     "  names      names used in cases     runs       stored runs\n"
-    "  findings   stored faults           worst      stored cases with the largest err/bound\n";
+    "  findings   stored faults           worst      stored cases with the largest err/bound\n"
+    "  adversaries   kernels that use all the freedom of a model, and cheats\n";
 
 /* One thing of a list: a name, and what it is. Names are plain words, texts hold no quotes. */
 struct printer {
@@ -34,7 +36,7 @@ static void item(struct printer *p, const char *name, const char *what)
     if (p->json)
         printf("%s{\"name\":\"%s\",\"what\":\"%s\"}", p->n == 0 ? "[" : ",", name, what);
     else
-        printf("%-28s %s\n", name, what);
+        printf("%-32s %s\n", name, what);
     p->n++;
 }
 
@@ -92,6 +94,19 @@ static void list_faults(struct printer *p)
     list_fault_table(p, faults, n);
 }
 
+static void list_adversaries(struct printer *p)
+{
+    size_t n[2];
+    const struct mla_adversary *const *tables[2] = {mla_adversaries(&n[0]),
+                                                    mla_adversary_cheats(&n[1])};
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; i < n[t]; i++) {
+            char name[80];
+            snprintf(name, sizeof name, "adversary:%s", tables[t][i]->kernel.name);
+            item(p, name, tables[t][i]->what);
+        }
+}
+
 static void list_names(struct printer *p)
 {
     const struct {
@@ -142,9 +157,10 @@ int mla_verb_list(int argc, char **argv)
     static const struct {
         const char *name;
         void (*print)(struct printer *);
-    } lists[] = {{"kernels", list_kernels},     {"families", list_families},
-                 {"relations", list_relations}, {"faults", list_faults},
-                 {"criteria", list_criteria},   {"names", list_names}};
+    } lists[] = {
+        {"kernels", list_kernels}, {"families", list_families},       {"relations", list_relations},
+        {"faults", list_faults},   {"adversaries", list_adversaries}, {"criteria", list_criteria},
+        {"names", list_names}};
     static const struct {
         const char *name;
         enum mla_store_view view;

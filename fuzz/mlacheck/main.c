@@ -21,6 +21,8 @@ static const struct verb {
     {"bench", "speed of the oracle, against its own definition", mla_verb_bench},
     {"list", "kernels, families, relations, faults, runs, findings", mla_verb_list},
     {"show", "one run, case or kernel in full", mla_verb_show},
+    {"selfcheck", "hold the verdict against kernels that do all their models allow",
+     mla_verb_selfcheck},
 };
 #define VERBS_N (sizeof(verbs) / sizeof(verbs[0]))
 
@@ -35,7 +37,7 @@ static void usage(FILE *file)
     fprintf(file, "mlacheck decides whether an MLA attention kernel computes what it claims.\n\n"
                   "usage: mlacheck VERB [flags]    (mlacheck VERB --help)\n\n");
     for (size_t i = 0; i < VERBS_N; i++)
-        fprintf(file, "  %-6s %s\n", verbs[i].name, verbs[i].what);
+        fprintf(file, "  %-9s %s\n", verbs[i].name, verbs[i].what);
     fprintf(file,
             "\nexit: 0 all passed, 1 a fault was found, 2 bad usage or input, 3 environment,\n"
             "77 nothing could be judged, 130 interrupted\n");

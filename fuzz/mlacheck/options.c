@@ -13,27 +13,18 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct option longs[] = {{"kernel", required_argument, NULL, 'k'},
-                                      {"set", required_argument, NULL, 's'},
-                                      {"case", required_argument, NULL, 'c'},
-                                      {"id", required_argument, NULL, 'i'},
-                                      {"random", required_argument, NULL, 'n'},
-                                      {"seed", required_argument, NULL, 'S'},
-                                      {"op", required_argument, NULL, 'o'},
-                                      {"db", required_argument, NULL, 'd'},
-                                      {"time", required_argument, NULL, 't'},
-                                      {"limit", required_argument, NULL, 'l'},
-                                      {"oracle", required_argument, NULL, 'O'},
-                                      {"shape", required_argument, NULL, 'H'},
-                                      {"threads", required_argument, NULL, 'T'},
-                                      {"jobs", required_argument, NULL, 'j'},
-                                      {"slow", no_argument, NULL, 'w'},
-                                      {"no-relations", no_argument, NULL, 'r'},
-                                      {"in-process", no_argument, NULL, 'p'},
-                                      {"json", no_argument, NULL, 'J'},
-                                      {"verbose", no_argument, NULL, 'v'},
-                                      {"help", no_argument, NULL, 'h'},
-                                      {NULL, 0, NULL, 0}};
+static const struct option longs[] = {
+    {"kernel", required_argument, NULL, 'k'},  {"set", required_argument, NULL, 's'},
+    {"case", required_argument, NULL, 'c'},    {"id", required_argument, NULL, 'i'},
+    {"random", required_argument, NULL, 'n'},  {"seed", required_argument, NULL, 'S'},
+    {"op", required_argument, NULL, 'o'},      {"db", required_argument, NULL, 'd'},
+    {"time", required_argument, NULL, 't'},    {"limit", required_argument, NULL, 'l'},
+    {"oracle", required_argument, NULL, 'O'},  {"shape", required_argument, NULL, 'H'},
+    {"threads", required_argument, NULL, 'T'}, {"jobs", required_argument, NULL, 'j'},
+    {"slow", no_argument, NULL, 'w'},          {"no-relations", no_argument, NULL, 'r'},
+    {"in-process", no_argument, NULL, 'p'},    {"json", no_argument, NULL, 'J'},
+    {"verbose", no_argument, NULL, 'v'},       {"cases", required_argument, NULL, 'N'},
+    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
 
 int mla_options_fail(int code, const char *verb, const char *format, ...)
 {
@@ -115,6 +106,8 @@ static const char *take(struct mla_options *o, int letter, const char *text)
         return append(o->ids, &o->ids_n, text) ? NULL : "given at most 64 times";
     case 'n':
         return integer(text, 1, &o->random) ? NULL : "an integer in 1 .. 2^63-1";
+    case 'N':
+        return integer(text, 1, &o->number) ? NULL : "an integer in 1 .. 2^63-1";
     case 'S':
         if (!integer(text, 0, &seed))
             return "an integer in 0 .. 2^63-1";
@@ -156,8 +149,12 @@ int mla_options_parse(struct mla_options *options, const char *verb, const char 
                       char **argv)
 {
     int letter;
-    *options = (struct mla_options){
-        .db = "results/mlacheck.db", .random = -1, .seed = 1, .jobs = 1, .relations = true};
+    *options = (struct mla_options){.db = "results/mlacheck.db",
+                                    .random = -1,
+                                    .number = -1,
+                                    .seed = 1,
+                                    .jobs = 1,
+                                    .relations = true};
     opterr = 0;
     optind = 1;
     while ((letter = getopt_long(argc, argv, ":", longs, NULL)) != -1) {

@@ -35,6 +35,7 @@ struct mla_options {
     const char *op; /* "ring", "sparse", "reject", "oracle", "all"; NULL: not given */
     const char *db; /* database path */
     int64_t random; /* cases to draw; -1: not given */
+    int64_t number; /* --cases: of a selfcheck; -1: not given */
     uint64_t seed;  /* default 1 */
     double seconds; /* --time: of a fuzz run in all; 0: not given */
     double limit;   /* --limit: seconds of one kernel call or input; 0: not given */
@@ -75,6 +76,7 @@ int mla_verb_fuzz(int argc, char **argv);
 int mla_verb_list(int argc, char **argv);
 int mla_verb_show(int argc, char **argv);
 int mla_verb_bench(int argc, char **argv);
+int mla_verb_selfcheck(int argc, char **argv);
 
 /* Set by Ctrl-C: finish the case, store, report. */
 extern volatile int mla_interrupted;

@@ -191,7 +191,7 @@ static int judge_kernel(struct run *run, struct mla_subject *subject, const stru
                              mla_record_repro(choice->spec, line, repro));
     mla_subject_judge(subject, choice->kernel, &judge, &verdict);
     mla_store_inflight_end(run->store);
-    mla_counts_add(&run->counts, verdict.kind);
+    mla_counts_add(&run->counts, &verdict);
     report(run, test, choice->spec, &verdict);
     if (mla_record_store(run->store, test, choice->spec, &verdict) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "%s", mla_store_message(run->store));
@@ -214,7 +214,7 @@ static int judge_case(struct run *run, const struct mla_case *test)
             continue;
         }
         snprintf(none.reason, sizeof none.reason, "%.250s", problem);
-        mla_counts_add(&run->counts, none.kind);
+        mla_counts_add(&run->counts, &none);
         report(run, test, choice->spec, &none);
         if (mla_record_store(run->store, test, choice->spec, &none) != MLA_STORE_OK)
             code = MLA_EXIT_ENVIRONMENT;
@@ -307,16 +307,26 @@ static int finish(struct run *run)
         printf("; interrupted");
     if (run->slow_skipped > 0)
         printf("; %" PRId64 " slow cases not run (--slow)", run->slow_skipped);
-    printf("\n");
+    printf("\n%" PRId64 " rows judged; not judged: %" PRId64 " see NaN or Inf, %" PRId64
+           " leave the range of float32, %" PRId64 " have no bound under the model\n",
+           n->rows_judged, n->rows_nonfinite, n->rows_out_of_range, n->rows_without_bound);
     if (run->options.json)
         printf("{\"cases\":%" PRId64 ",\"judged\":%" PRId64 ",\"passed\":%" PRId64
                ",\"failed\":%" PRId64 ",\"improbable\":%" PRId64 ",\"unjudged\":%" PRId64
                ",\"refused\":%" PRId64 ",\"crashed\":%" PRId64 ",\"unsupported\":%" PRId64
-               ",\"slow_skipped\":%" PRId64 "}\n",
+               ",\"slow_skipped\":%" PRId64 ",\"rows_judged\":%" PRId64
+               ",\"rows_nonfinite\":%" PRId64 ",\"rows_out_of_range\":%" PRId64
+               ",\"rows_without_bound\":%" PRId64 ",\"oracle_failed\":%" PRId64 "}\n",
                n->cases, n->judged, n->passed, n->failed, n->improbable, n->unjudged, n->refused,
-               n->crashed, n->unsupported, run->slow_skipped);
+               n->crashed, n->unsupported, run->slow_skipped, n->rows_judged, n->rows_nonfinite,
+               n->rows_out_of_range, n->rows_without_bound, n->oracle_failed);
     if (n->failed + n->improbable + n->crashed > 0)
         return MLA_EXIT_FAULT;
+    if (n->oracle_failed > 0)
+        return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run",
+                                "the oracle contradicted itself on %" PRId64
+                                " of them: a fault of mlacheck, please report it",
+                                n->oracle_failed);
     if (mla_interrupted)
         return MLA_EXIT_INTERRUPTED;
     return n->judged == 0 ? MLA_EXIT_NOTHING : MLA_EXIT_PASSED;
