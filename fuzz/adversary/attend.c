@@ -72,13 +72,22 @@ static double argument(struct shot *s, double scale, double score, double m, dou
     }
 }
 
+/* The largest relative error an exponential may have at this argument. */
+static double exp_error(const struct mla_model *m, double argument)
+{
+    if (m->exp_slope == 0.0)
+        return m->exp_error;
+    return argument == 0.0 ? 0.0
+                           : fmin(m->exp_error, m->exp_slope * fabs(argument) + 2.0 * m->add_u);
+}
+
 static double exponential(struct shot *s, double argument, double dir)
 {
     const struct mla_model *m = s->row->model;
     double exact = s->row->plan->is_log2 ? exp2(argument) : exp(argument);
     if (exact <= m->exp_floor)
         return mla_choice_yes(&s->weights, -dir) ? 0.0 : exact;
-    return mla_choice_round(&s->weights, exact, m->exp_error, dir);
+    return mla_choice_round(&s->weights, exact, exp_error(m, argument), dir);
 }
 
 /* p as it meets V. A declared frame declares a true rounding to bf16: nothing is left to choose. */

@@ -277,6 +277,7 @@ static int32_t as_ttnn_sparse(const struct mla_sparse_args *args, char *message,
 #define AS_TTNN(keys)                                                                              \
     {                                                                                              \
         MLA_MODEL_BF16_ALL, .p_frame = MLA_P_FRAME_BLOCKS, .p_block_keys = (keys),                 \
+                            .exp_slope = 0x1p-6, .acc_stores = MLA_ACC_STORES_BLOCKS,              \
                             MLA_MODEL_BLOCKS(keys, 0), .acc_extra = {                              \
                                 .per_block = 1,                                                    \
                                 .block_keys = (keys)                                               \
@@ -284,7 +285,8 @@ static int32_t as_ttnn_sparse(const struct mla_sparse_args *args, char *message,
     }
 
 const struct mla_adversary mla_adversary_as_ttnn = {
-    .what = "the model of emulate-ttnn: bf16-all with P in its block's frame, stored once a block",
+    .what = "the model of emulate-ttnn: bf16-all with P in its block's frame, stored once a block, "
+            "exp(0) exact",
     .plan = {MLA_ADVERSARY_CHUNKED, .refines = true},
     .kernel = {.abi = MLA_KERNEL_ABI,
                .struct_size = sizeof(struct mla_kernel),
