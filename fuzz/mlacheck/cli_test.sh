@@ -116,14 +116,22 @@ for what in kernels families relations faults criteria names; do
 done
 
 # Ctrl-C: what was judged is stored; kill -9: the database is whole and the case is a finding
+in_flight() { # database, process: until its first case has begun; a busy machine may take long
+    for _ in {1..600}; do
+        [ -s "$1-inflight-$2" ] && return
+        sleep 0.1
+    done
+}
 "$mlacheck" run --db "$db" --random 2000 --kernel scalar >/dev/null 2>&1 &
-sleep 1.5
+in_flight "$db" $!
+sleep 0.5
 kill -INT $!
 wait $!
 check 'database after Ctrl-C' 0 'ended' "$mlacheck" show run --db "$db"
 for i in 1 2 3; do
     "$mlacheck" run --db "$dir/killed.db" --random 2000 --kernel scalar >/dev/null 2>&1 &
-    sleep 0.$((4 + i))
+    in_flight "$dir/killed.db" $!
+    sleep 0.$((1 + i))
     kill -KILL $!
     wait $! 2>/dev/null
 done
