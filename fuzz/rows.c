@@ -170,8 +170,13 @@ int32_t mla_rows_truths(struct mla_subject *subject, int threads, bool plain)
     pthread_t ids[64];
     int started = 0;
     struct work work = {subject, 0, MLA_OK, plain};
-    if (subject->truths_made)
+    if (subject->truths_made && subject->plain == plain)
         return MLA_OK;
+    for (int64_t i = 0; subject->plain != plain && i < subject->rows_n; i++) {
+        mla_truth_free(subject->truths[i]);
+        subject->truths[i] = NULL;
+    }
+    subject->plain = plain;
     int helpers = threads > 64 ? 64 : threads - 1;
     while (started < helpers && started + 1 < subject->rows_n &&
            pthread_create(&ids[started], NULL, worker, &work) == 0)
@@ -180,6 +185,5 @@ int32_t mla_rows_truths(struct mla_subject *subject, int threads, bool plain)
     for (int i = 0; i < started; i++)
         pthread_join(ids[i], NULL);
     subject->truths_made = work.status == MLA_OK;
-    subject->plain = plain;
     return work.status;
 }

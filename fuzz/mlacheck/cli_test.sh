@@ -63,6 +63,8 @@ if [ ! -e "$bin/fuzz_ring" ]; then
 fi
 
 # verdicts
+check 'the plain definition' 0 '"rows_judged":4' "$mlacheck" run --db "$db" --kernel scalar \
+    --oracle definition --case "$line" --json
 check 'rows are counted' 0 '"rows_judged":4' "$mlacheck" run --db "$db" --kernel scalar \
     --case "$line" --json
 check 'a pass' 0 '"passed":1' "$mlacheck" run --db "$db" --kernel scalar --case "$line" --json
