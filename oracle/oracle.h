@@ -132,7 +132,7 @@ enum mla_bound_state {
 struct mla_bound {
     float lo, hi;     /* accept y iff lo <= y <= hi; both are bf16 values, -inf and +inf possible */
     uint16_t nearest; /* bf16 nearest to o; what may be a tie: as o's double says */
-    double o;         /* the definition's value, nearest double */
+    double o;         /* the definition's value, off by at most a double's last place */
     double low, high; /* the interval before output rounding; lo and hi are its rounded ends */
     double radius;    /* B: how far from o the interval reaches, >= 0. Where the rounding of p is
                          known the interval need not contain o, nor o be its middle */
