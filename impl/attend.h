@@ -21,8 +21,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MLA_ATTEND_ROWS   32 /* largest tile of query rows */
-#define MLA_ATTEND_PASSES 2  /* most passes over a row's keys */
+#define MLA_ATTEND_ROWS   128 /* most query rows of a tile */
+#define MLA_ATTEND_KEYS   512 /* most keys of a block a kernel may ask for */
+#define MLA_ATTEND_PASSES 2   /* most passes over a row's keys */
 
 /* Sizes that hold for all steps of a call. main_n and value_n are multiples of 32, rope_n >= 0. */
 struct mla_attend_shape {
@@ -31,13 +32,19 @@ struct mla_attend_shape {
     int64_t value_n; /* <= main_n */
     int64_t keys_n;  /* keys in the largest block */
     int64_t sums_n;  /* parts a row's sum is kept in: the kernel's */
+    int64_t rows_n;  /* query rows of a full tile: the kernel's */
 };
 
-/* A block of keys: key i is row index[i], or row i when index is NULL. Rows are dense. */
+/*
+ * A block of keys: key i is row index[i], or row i when index is NULL. Rows are dense. next, if not
+ * NULL, are the next_n keys that will follow for the same rows: whoever likes may fetch them ahead.
+ */
 struct mla_attend_keys {
     const uint16_t *main;
     const uint16_t *rope;
     const int32_t *index;
+    const struct mla_attend_keys *next;
+    int64_t next_n;
 };
 
 /* States of consecutive rows: max[r], sum[r*sums_n ..], out[r*value_n ..]. */
@@ -67,12 +74,15 @@ typedef void mla_attend_block(const struct mla_attend_shape *shape, void *scratc
                               float scale, const struct mla_attend_state *state);
 
 struct mla_attend {
-    int64_t sums_n; /* parts a row's sum is kept in, >= 1 */
+    int64_t sums_n;     /* parts a row's sum is kept in, >= 1 */
+    int64_t rows_n;     /* query rows of a full tile, 1 .. MLA_ATTEND_ROWS */
+    int64_t block_keys; /* keys of a full block, of a shard or of a list, at most MLA_ATTEND_KEYS;
+                           0: the operation's own, k_chunk_size or MLA_SPARSE_BLOCK */
 
     /* Bytes of scratch one worker needs, aligned to 64; 0 when the size overflows. */
     size_t (*scratch_bytes)(const struct mla_attend_shape *shape);
 
-    /* Take query row `row` (0 .. MLA_ATTEND_ROWS-1) of the tile into the scratch. */
+    /* Take query row `row` (0 .. rows_n-1) of the tile into the scratch. */
     void (*query)(const struct mla_attend_shape *shape, void *scratch, int64_t row,
                   const uint16_t *main, const uint16_t *rope);
 
@@ -85,6 +95,11 @@ struct mla_attend {
      */
     float (*finish)(const struct mla_attend_shape *shape, const struct mla_attend_state *state,
                     int64_t row);
+
+    /* Round a finished row of value_n floats to bf16 and write it in the given column order (enum
+     * mla_out_order); NULL: column by column, to nearest even. */
+    void (*store)(const struct mla_attend_shape *shape, const float *row, int32_t out_order,
+                  uint16_t *out);
 };
 
 static inline int64_t mla_attend_passes(const struct mla_attend *attend)

@@ -68,6 +68,7 @@ static float finish(const struct mla_attend_shape *shape, const struct mla_atten
 
 const struct mla_attend mla_attend_nki = {
     .sums_n = 1,
+    .rows_n = MLA_TILE_ROWS,
     .scratch_bytes = mla_tile_bytes,
     .query = mla_tile_query,
     .block = {mla_serial_scan, block},

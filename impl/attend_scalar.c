@@ -162,6 +162,7 @@ static void block(const struct mla_attend_shape *shape, void *scratch, int64_t r
 
 const struct mla_attend mla_attend_scalar = {
     .sums_n = 1,
+    .rows_n = MLA_TILE_ROWS,
     .scratch_bytes = mla_tile_bytes,
     .query = mla_tile_query,
     .block = {block},

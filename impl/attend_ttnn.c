@@ -25,14 +25,14 @@
 
 #define CLASSES 32
 
-/* Behind the tile: what the block adds to out, [MLA_ATTEND_ROWS][value_n]. */
+/* Behind the tile: what the block adds to out, [MLA_TILE_ROWS][value_n]. */
 static size_t scratch_bytes(const struct mla_attend_shape *shape)
 {
     const size_t tile = mla_tile_bytes(shape);
     size_t values;
     size_t total;
     if (tile == 0 ||
-        __builtin_mul_overflow(shape->value_n, sizeof(float) * MLA_ATTEND_ROWS, &values) ||
+        __builtin_mul_overflow(shape->value_n, sizeof(float) * MLA_TILE_ROWS, &values) ||
         __builtin_add_overflow(tile, values, &total)) {
         return 0;
     }
@@ -107,7 +107,7 @@ static void block(const struct mla_attend_shape *shape, void *scratch, int64_t r
     const struct mla_tile tile = mla_tile_of(shape, scratch);
     const int64_t value_n = shape->value_n;
     float *added = tile.end;
-    float factor[MLA_ATTEND_ROWS];
+    float factor[MLA_TILE_ROWS];
 
     mla_serial_score(shape, &tile, rows_n, visible, keys);
     for (int64_t row = 0; row < rows_n; row++) {
@@ -149,6 +149,7 @@ static float finish(const struct mla_attend_shape *shape, const struct mla_atten
 
 const struct mla_attend mla_attend_ttnn = {
     .sums_n = CLASSES,
+    .rows_n = MLA_TILE_ROWS,
     .scratch_bytes = scratch_bytes,
     .query = mla_tile_query,
     .block = {block},

@@ -39,9 +39,14 @@ static inline void mla_finish_row(const struct mla_attend *attend,
     const float *from = state->out + row * shape->value_n;
     const bool is_empty = sum == 0.0f; /* with a key it is at least 1, or NaN */
 
-    for (int64_t l = 0; l < shape->value_n; l++) {
-        const uint16_t value = is_empty ? 0 : mla_bf16_from_float(from[l]);
-        out[mla_layout_out_column(out_order, shape->value_n, l)] = value;
+    if (is_empty) {
+        memset(out, 0, (size_t)shape->value_n * sizeof *out);
+    } else if (attend->store != NULL) {
+        attend->store(shape, from, out_order, out);
+    } else {
+        for (int64_t l = 0; l < shape->value_n; l++) {
+            out[mla_layout_out_column(out_order, shape->value_n, l)] = mla_bf16_from_float(from[l]);
+        }
     }
     if (stats_max != NULL) {
         *stats_max = is_empty ? -INFINITY : scale * state->max[row];

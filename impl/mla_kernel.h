@@ -22,10 +22,12 @@ extern "C" {
 /*
  * A count of roundings that depends on the case:
  *     constant + per_width*width + per_key*keys + per_block*blocks
+ * where per_key counts at most most_keys of the keys, if that is > 0 (a sum that starts anew).
  * width: columns of a key (ring head_dim, sparse latent + rope). keys: keys the row sees, copies
  * counted. blocks: ceil(keys / block_keys); for block_keys = 0 (ring only) the call's k_chunk_size,
- * counted per shard: sum over shards of ceil(visible keys of the shard / k_chunk_size). constant
- * may be negative (blocks - 1); a total below 0 counts as 0.
+ * counted per shard: sum over shards of ceil(visible keys of the shard / k_chunk_size), with
+ * shard_block_keys of the model in the place of k_chunk_size if that is > 0. constant may be
+ * negative (blocks - 1); a total below 0 counts as 0.
  */
 struct mla_depth {
     double constant;
@@ -33,6 +35,7 @@ struct mla_depth {
     double per_key;
     double per_block;
     int32_t block_keys;
+    int32_t most_keys;
 };
 
 /* How the exponential's argument is formed from score s, running maximum m and the scale. */
@@ -137,6 +140,9 @@ struct mla_model {
     int32_t stats_max;          /* enum mla_stats_max */
     int32_t weights_ignore_v;   /* 1: p, m, rescale factors and l never depend on V's values */
     int32_t acc_stores;         /* enum mla_acc_stores */
+    int32_t shard_block_keys; /* ring, > 0: the kernel cuts each shard into blocks of so many rows,
+                                   whatever the call's k_chunk_size. They are the K chunks meant by
+                                   p_block_keys and block_keys 0. 0: the call's */
 };
 
 /* Promises. What is not promised is not tested, and is counted as unsupported. */

@@ -42,7 +42,7 @@ struct ring_call {
     int64_t chunks_n;                                  /* query chunks of a (batch, head) */
     int64_t items_n;                                   /* of a rank */
     int64_t steps_n;                                   /* of a seat: every shard in every pass */
-    int64_t k_chunk;                                   /* k_chunk_size, at most kv_rows */
+    int64_t k_chunk;                                   /* keys of a block, at most kv_rows */
     struct mla_attend_state states[MLA_RING_SIZE_MAX]; /* per rank: [batch*heads*q_rows] */
     void **scratch;                                    /* per worker */
 };
@@ -138,9 +138,9 @@ static void attend_item(const struct ring_call *call, void *scratch, mla_attend_
                         int64_t rank, int64_t source, int64_t number)
 {
     const struct item item = item_of(call, number);
-    for (int64_t r = 0; r < item.rows_n; r += MLA_ATTEND_ROWS) {
+    for (int64_t r = 0; r < item.rows_n; r += call->shape.rows_n) {
         attend_tile(call, scratch, block, rank, source, &item, item.first + r,
-                    min_of(MLA_ATTEND_ROWS, item.rows_n - r));
+                    min_of(call->shape.rows_n, item.rows_n - r));
     }
 }
 
@@ -295,14 +295,16 @@ static void plan(struct ring_call *call, const struct mla_ring_args *args,
     call->attend = attend;
     call->layout = mla_layout_of(args);
     call->scale = args->has_scale != 0 ? args->scale : (float)(1.0 / sqrt((double)args->head_dim));
-    call->k_chunk = min_of(args->k_chunk_size, args->kv_rows);
+    call->k_chunk =
+        min_of(attend->block_keys > 0 ? attend->block_keys : args->k_chunk_size, args->kv_rows);
     call->chunks_n = (args->q_rows - 1) / q_chunk + 1;
     call->items_n = args->batch * args->heads * call->chunks_n;
     call->steps_n = mla_attend_passes(attend) * args->ring_size;
     call->shape = (struct mla_attend_shape){.main_n = args->head_dim,
                                             .value_n = args->head_dim_v,
                                             .keys_n = call->k_chunk,
-                                            .sums_n = attend->sums_n};
+                                            .sums_n = attend->sums_n,
+                                            .rows_n = attend->rows_n};
 }
 
 static void release(struct ring_call *call, int64_t workers_n)

@@ -22,8 +22,8 @@
 /* One worker's memory: the states of a group of heads, and the kernel's scratch. */
 struct desk {
     void *scratch;
-    float *out; /* [MLA_ATTEND_ROWS][latent] */
-    float *sum; /* [MLA_ATTEND_ROWS][sums_n] */
+    float *out; /* [rows_n][latent] */
+    float *sum; /* [rows_n][sums_n] */
     float max[MLA_ATTEND_ROWS];
 };
 
@@ -62,10 +62,10 @@ static void attend_dense(const struct sparse_call *call, struct desk *desk, mla_
     const struct mla_sparse_args *args = call->args;
     const int64_t offset = args->has_q_pos_offset != 0 ? args->q_pos_offset : 0;
     const int64_t keys_n = mla_layout_dense_keys(args->keys, offset, row);
-    for (int64_t first = 0; first < keys_n; first += MLA_SPARSE_BLOCK) {
+    for (int64_t first = 0; first < keys_n; first += call->shape.keys_n) {
         const struct mla_attend_keys keys = {.main = args->c_kv + first * args->latent,
                                              .rope = args->k_pe + first * args->rope};
-        attend_keys(call, desk, block, rows_n, &keys, min_of(MLA_SPARSE_BLOCK, keys_n - first));
+        attend_keys(call, desk, block, rows_n, &keys, min_of(call->shape.keys_n, keys_n - first));
     }
 }
 
@@ -74,7 +74,7 @@ static void attend_listed(const struct sparse_call *call, struct desk *desk,
                           mla_attend_block *block, int64_t row, int64_t rows_n)
 {
     const struct mla_sparse_args *args = call->args;
-    int32_t list[MLA_SPARSE_BLOCK];
+    int32_t list[MLA_ATTEND_KEYS];
     const struct mla_attend_keys keys = {.main = args->c_kv, .rope = args->k_pe, .index = list};
     int64_t list_n = 0;
     for (int64_t j = 0; j < args->topk; j++) {
@@ -85,7 +85,7 @@ static void attend_listed(const struct sparse_call *call, struct desk *desk,
             continue;
         }
         list[list_n++] = key;
-        if (list_n == MLA_SPARSE_BLOCK) {
+        if (list_n == call->shape.keys_n) {
             attend_keys(call, desk, block, rows_n, &keys, list_n);
             list_n = 0;
         }
@@ -102,8 +102,8 @@ static void attend_item(const struct sparse_call *call, struct desk *desk, int64
     const int64_t turn = item / call->groups_n;
     const int64_t core = turn % args->cores;
     const int64_t row = core * (args->queries / args->cores) + turn / args->cores;
-    const int64_t head = item % call->groups_n * MLA_ATTEND_ROWS;
-    const int64_t rows_n = min_of(MLA_ATTEND_ROWS, args->heads - head);
+    const int64_t head = item % call->groups_n * call->shape.rows_n;
+    const int64_t rows_n = min_of(call->shape.rows_n, args->heads - head);
 
     for (int64_t r = 0; r < rows_n; r++) {
         const int64_t line = row * args->heads + head + r;
@@ -132,8 +132,8 @@ static bool prepare(void *context, int64_t worker)
     struct desk *desk = &call->desks[worker];
     const size_t bytes = call->attend->scratch_bytes(&call->shape);
     desk->scratch = bytes == 0 ? NULL : mla_scratch_alloc(1, bytes);
-    desk->out = mla_scratch_alloc(MLA_ATTEND_ROWS * call->shape.value_n, sizeof *desk->out);
-    desk->sum = mla_scratch_alloc(MLA_ATTEND_ROWS * call->shape.sums_n, sizeof *desk->sum);
+    desk->out = mla_scratch_alloc(call->shape.rows_n * call->shape.value_n, sizeof *desk->out);
+    desk->sum = mla_scratch_alloc(call->shape.rows_n * call->shape.sums_n, sizeof *desk->sum);
     return desk->scratch != NULL && desk->out != NULL && desk->sum != NULL;
 }
 
@@ -155,13 +155,15 @@ static void plan(struct sparse_call *call, const struct mla_sparse_args *args,
     memset(call, 0, sizeof *call);
     call->args = args;
     call->attend = attend;
-    call->groups_n = (args->heads - 1) / MLA_ATTEND_ROWS + 1;
+    call->groups_n = (args->heads - 1) / attend->rows_n + 1;
     call->items_n = args->queries * call->groups_n;
     call->shape = (struct mla_attend_shape){.main_n = args->latent,
                                             .rope_n = args->rope,
                                             .value_n = args->latent,
-                                            .keys_n = MLA_SPARSE_BLOCK,
-                                            .sums_n = attend->sums_n};
+                                            .keys_n = attend->block_keys > 0 ? attend->block_keys
+                                                                             : MLA_SPARSE_BLOCK,
+                                            .sums_n = attend->sums_n,
+                                            .rows_n = attend->rows_n};
     atomic_init(&call->next_item, 0);
 }
 

@@ -2,7 +2,7 @@
  *
  * tile.h - what the kernels' steps have in common: scratch, widening to float32, weighted values.
  *
- * A step works on a tile of up to MLA_ATTEND_ROWS query rows and one block of keys. Its scratch
+ * A step works on a tile of up to MLA_TILE_ROWS query rows and one block of keys. Its scratch
  * holds the tile's queries, a few keys at a time and the scores of the whole block, which become
  * weights in place. Static inline, hence compiled with the options of the kernel that includes it.
  */
@@ -14,14 +14,15 @@
 
 #include <string.h>
 
+#define MLA_TILE_ROWS   32 /* mla_attend.rows_n of the kernels that use this file */
 #define MLA_TILE_LANES  16 /* rows are padded with zeros to a multiple of this many floats */
 #define MLA_TILE_KEYS   16 /* keys that fit into the scratch at a time */
 #define MLA_TILE_VALUES 8  /* values widened at a time: they stay in the first-level cache */
 
 struct mla_tile {
-    float *queries; /* [MLA_ATTEND_ROWS][width] */
+    float *queries; /* [MLA_TILE_ROWS][width] */
     float *keys;    /* [MLA_TILE_KEYS][width] */
-    float *scores;  /* [MLA_ATTEND_ROWS][block] scores, then weights */
+    float *scores;  /* [MLA_TILE_ROWS][block] scores, then weights */
     float *end;     /* behind the tile */
     int64_t width;
     int64_t block;
@@ -39,8 +40,8 @@ static inline size_t mla_tile_bytes(const struct mla_attend_shape *shape)
     size_t scores;
     size_t total;
     if (__builtin_mul_overflow(mla_tile_pad(shape->main_n + shape->rope_n),
-                               sizeof(float) * (MLA_ATTEND_ROWS + MLA_TILE_KEYS), &widths) ||
-        __builtin_mul_overflow(mla_tile_pad(shape->keys_n), sizeof(float) * MLA_ATTEND_ROWS,
+                               sizeof(float) * (MLA_TILE_ROWS + MLA_TILE_KEYS), &widths) ||
+        __builtin_mul_overflow(mla_tile_pad(shape->keys_n), sizeof(float) * MLA_TILE_ROWS,
                                &scores) ||
         __builtin_add_overflow(widths, scores, &total)) {
         return 0;
@@ -53,9 +54,9 @@ static inline struct mla_tile mla_tile_of(const struct mla_attend_shape *shape, 
     struct mla_tile tile = {.width = mla_tile_pad(shape->main_n + shape->rope_n),
                             .block = mla_tile_pad(shape->keys_n)};
     tile.queries = scratch;
-    tile.keys = tile.queries + MLA_ATTEND_ROWS * tile.width;
+    tile.keys = tile.queries + MLA_TILE_ROWS * tile.width;
     tile.scores = tile.keys + MLA_TILE_KEYS * tile.width;
-    tile.end = tile.scores + MLA_ATTEND_ROWS * tile.block;
+    tile.end = tile.scores + MLA_TILE_ROWS * tile.block;
     return tile;
 }
 
