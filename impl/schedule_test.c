@@ -115,11 +115,13 @@ static float spy_finish(const struct mla_attend_shape *shape, const struct mla_a
 /* By number of passes. */
 static const struct mla_attend spies[MLA_ATTEND_PASSES] = {
     {.sums_n = 1,
+     .rows_n = 32,
      .scratch_bytes = spy_scratch,
      .query = spy_query,
      .block = {spy_first},
      .finish = spy_finish},
     {.sums_n = 1,
+     .rows_n = 32,
      .scratch_bytes = spy_scratch,
      .query = spy_query,
      .block = {spy_first, spy_second},
