@@ -206,3 +206,11 @@ void mla_layout_split(int64_t rows_n, int64_t parts_n, int64_t part, int64_t *fi
     *first = part * base + min_of(part, extra);
     *n = base + (part < extra ? 1 : 0);
 }
+
+int64_t mla_layout_part(int64_t rows_n, int64_t parts_n, int64_t row)
+{
+    const int64_t base = rows_n / parts_n;
+    const int64_t extra = rows_n % parts_n;
+    const int64_t longer_n = extra * (base + 1); /* rows of the parts with one row more */
+    return row < longer_n ? row / (base + 1) : extra + (row - longer_n) / base;
+}

@@ -97,4 +97,7 @@ bool mla_layout_index_reached(int64_t index, int64_t offset, int64_t query);
  */
 void mla_layout_split(int64_t rows_n, int64_t parts_n, int64_t part, int64_t *first, int64_t *n);
 
+/* The part of that split that holds `row`, 0 .. rows_n-1; parts_n <= rows_n. */
+int64_t mla_layout_part(int64_t rows_n, int64_t parts_n, int64_t row);
+
 #endif

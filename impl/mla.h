@@ -114,7 +114,8 @@ struct mla_ring_args {
     int64_t kv_actual_isl;      /* P, keys valid before this chunk, multiple of 32 */
     int32_t topology;           /* enum mla_topology */
     int64_t num_links;          /* >= 1: pieces a shard moves in, at most 256 of them */
-    int64_t q_chunk_size;       /* multiple of 32, >= 32; may exceed or not divide q_rows */
+    int64_t q_chunk_size;       /* multiple of 32, >= 32; may exceed or not divide q_rows. A hint:
+                                   the kernels here cut the queries as suits them */
     int64_t k_chunk_size;       /* multiple of 32, >= 32; may exceed or not divide kv_rows */
     int64_t dim;                /* 2: the sequence axis */
     int64_t threads;            /* total for the call; 0: one per rank, beyond that all processors;

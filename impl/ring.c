@@ -1,34 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ring.c - ranks, seats and steps of the ring operation.
+ * ring.c - tiles, their claims and their walk round the ring.
  *
- * A rank owns its query rows and their running states. A worker thread holds one or more seats:
- * with fewer threads than ranks, worker w serves ranks w, w+T, ..; otherwise it is member w/R of
- * the team of rank w%R, and the members split the rank's items (batch, head, query chunk)
- * statically.
+ * The query rows of a (rank, batch entry) are numbered query by query, all heads of one before the
+ * next: neighbours see the same keys. A tile is a run of such rows, up to as many as the kernel's
+ * step takes at once; neither heads nor q_chunk_size cut it. A thread claims a tile, takes its
+ * queries, walks the rank's whole visiting order (twice for a kernel of two passes) with the
+ * running states at its own desk, and writes the rows. So no state outlives a tile, and a call needs
+ * memory for its threads, not for its rows. What no row of a tile sees is neither waited for nor
+ * handed to the step.
  *
- * A seat never blocks. Each time it is advanced it first pulls whatever shard pieces its rank's
- * neighbours have ready - also for shards the rank itself does not attend, which it must forward -
- * and then, if the shard of its current step is there, attends one item. There is no barrier
- * between steps: ranks drift apart as far as the data allows. Only a worker none of whose seats can
- * move sleeps, until some rank has received something. A kernel of two passes goes through the steps
- * twice; the shards stay where they are. It ends when its seats have finished all
- * steps and everything has reached their ranks, so no thread leaves before what others need has
- * moved on.
+ * Thread w of T prefers the tiles of ranks w, w + T, .. (of rank w mod R if T > R), then helps the
+ * rank that has most left: with contiguous shards the last rank has far more to do than the first.
+ * Within a rank late queries come first, since they see most: what is left for the end is small.
+ *
+ * Keys are brought when they are needed (transport.h): before a block the thread makes sure that its
+ * rows have arrived at the rank, making the missing hops itself. Besides it carries a piece onward
+ * before each tile, and what is left when there are no tiles any more; so everything passes through
+ * every rank also where nobody attends it. The only thing a thread ever waits for is a piece that
+ * another is copying at that moment, and it holds no piece itself then: transport.c shows why that
+ * cannot deadlock. Nobody waits for a tile, so ranks may outnumber threads.
  */
 #include "impl/ring.h"
 
+#include "impl/desk.h"
 #include "impl/finish.h"
 #include "impl/fpenv.h"
 #include "impl/layout.h"
-#include "impl/scratch.h"
+#include "impl/pause.h"
+#include "impl/share.h"
 #include "impl/team.h"
 #include "impl/transport.h"
 #include "impl/validate.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 struct ring_call {
@@ -39,28 +44,20 @@ struct ring_call {
     struct mla_transport transport;
     struct mla_team team;
     float scale;
-    int64_t chunks_n;                                  /* query chunks of a (batch, head) */
-    int64_t items_n;                                   /* of a rank */
-    int64_t steps_n;                                   /* of a seat: every shard in every pass */
-    int64_t k_chunk;                                   /* keys of a block, at most kv_rows */
-    struct mla_attend_state states[MLA_RING_SIZE_MAX]; /* per rank: [batch*heads*q_rows] */
-    void **scratch;                                    /* per worker */
+    int64_t k_chunk;   /* keys of a block, at most kv_rows */
+    int64_t lines_n;   /* (query, head) rows of a batch entry of a rank */
+    int64_t tile_rows; /* rows of a tile but the last */
+    int64_t tiles_n;   /* of a rank */
+    atomic_llong next_tile[MLA_RING_SIZE_MAX];
+    struct mla_desk *desks; /* per worker */
 };
 
-struct seat {
+struct tile {
     int64_t rank;
-    int64_t member; /* of the rank's team */
-    int64_t members_n;
-    int64_t step;
-    int64_t item; /* next item of this step */
-};
-
-/* A query chunk of one (batch, head). */
-struct item {
     int64_t batch;
-    int64_t line;  /* batch*heads + head */
-    int64_t first; /* query row */
+    int64_t first; /* line: query * heads + head */
     int64_t rows_n;
+    int64_t positions[MLA_ATTEND_ROWS]; /* of the rows' queries; -1: a pad row */
 };
 
 static int64_t min_of(int64_t a, int64_t b)
@@ -68,228 +65,195 @@ static int64_t min_of(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static struct item item_of(const struct ring_call *call, int64_t number)
+/* Tile `number` of a rank in order of work: the last lines of all batch entries first. */
+static void tile_of(const struct ring_call *call, int64_t rank, int64_t number, struct tile *tile)
 {
     const struct mla_ring_args *args = call->args;
-    struct item item = {.line = number / call->chunks_n};
-    item.batch = item.line / args->heads;
-    item.first = number % call->chunks_n * min_of(args->q_chunk_size, args->q_rows);
-    item.rows_n = min_of(args->q_chunk_size, args->q_rows - item.first);
-    return item;
+    const int64_t last = call->tiles_n / args->batch - 1;
+    tile->rank = rank;
+    tile->batch = number % args->batch;
+    tile->first = (last - number / args->batch) * call->tile_rows;
+    tile->rows_n = min_of(call->tile_rows, call->lines_n - tile->first);
+    for (int64_t r = 0; r < tile->rows_n; r++) {
+        tile->positions[r] =
+            mla_layout_query_position(&call->layout, rank, (tile->first + r) / args->heads);
+    }
 }
 
-/* The states of a rank's rows from `row` of a line on. */
-static struct mla_attend_state state_at(const struct ring_call *call, int64_t rank, int64_t line,
-                                        int64_t row)
+/* The (batch, head) a row of the tile belongs to. */
+static int64_t head_of(const struct ring_call *call, const struct tile *tile, int64_t row)
 {
-    const struct mla_attend_state *all = &call->states[rank];
-    const int64_t at = line * call->args->q_rows + row;
-    return (struct mla_attend_state){.max = all->max + at,
-                                     .sum = all->sum + at * call->shape.sums_n,
-                                     .out = all->out + at * call->shape.value_n};
+    return tile->batch * call->args->heads + (tile->first + row) % call->args->heads;
+}
+
+static int64_t query_of(const struct ring_call *call, const struct tile *tile, int64_t row)
+{
+    return (tile->first + row) / call->args->heads;
+}
+
+static void begin_tile(const struct ring_call *call, struct mla_desk *desk, const struct tile *tile)
+{
+    const struct mla_ring_args *args = call->args;
+    for (int64_t r = 0; r < tile->rows_n; r++) {
+        mla_attend_begin(&call->shape, &desk->state, r);
+        if (tile->positions[r] >= 0) {
+            const int64_t row = head_of(call, tile, r) * args->q_rows + query_of(call, tile, r);
+            call->attend->query(&call->shape, desk->scratch, r,
+                                args->q[tile->rank] + row * args->head_dim, NULL);
+        }
+    }
+}
+
+static void finish_tile(const struct ring_call *call, struct mla_desk *desk,
+                        const struct tile *tile)
+{
+    const struct mla_ring_args *args = call->args;
+    for (int64_t r = 0; r < tile->rows_n; r++) {
+        const int64_t head = head_of(call, tile, r);
+        const int64_t query = query_of(call, tile, r);
+        uint16_t *out = args->out[tile->rank] + (head * args->q_rows + query) * args->head_dim_v;
+        float *stats = NULL;
+        if (args->stats != NULL) {
+            stats = args->stats[tile->rank] + head * 2 * args->q_rows + query;
+        }
+        mla_finish_row(call->attend, &call->shape, &desk->state, r, call->scale, MLA_OUT_NATURAL,
+                       out, stats, stats != NULL ? stats + args->q_rows : NULL);
+    }
 }
 
 /* Visible keys of each row of a tile within one shard; returns the most any row sees. */
-static int64_t count_visible(const struct ring_call *call, int64_t rank, int64_t source,
-                             int64_t first_row, int64_t rows_n, int64_t *counts)
+static int64_t count_visible(const struct ring_call *call, const struct tile *tile, int64_t source,
+                             int64_t *counts)
 {
     int64_t most = 0;
-    for (int64_t r = 0; r < rows_n; r++) {
-        const int64_t position = mla_layout_query_position(&call->layout, rank, first_row + r);
-        counts[r] = mla_layout_visible_rows(&call->layout, source, position);
+    for (int64_t r = 0; r < tile->rows_n; r++) {
+        const bool is_same = r > 0 && tile->positions[r] == tile->positions[r - 1];
+        counts[r] = is_same ? counts[r - 1]
+                            : mla_layout_visible_rows(&call->layout, source, tile->positions[r]);
         most = counts[r] > most ? counts[r] : most;
     }
     return most;
 }
 
-/* One tile of query rows against the visible part of one shard, K chunk by K chunk. */
-static void attend_tile(const struct ring_call *call, void *scratch, mla_attend_block *block,
-                        int64_t rank, int64_t source, const struct item *item, int64_t first_row,
-                        int64_t rows_n)
+/* One tile against the visible part of one shard, K chunk by K chunk. */
+static void attend_shard(struct ring_call *call, struct mla_desk *desk, mla_attend_block *block,
+                         const struct tile *tile, int64_t source)
 {
-    const struct mla_ring_args *args = call->args;
-    const uint16_t *shard = mla_transport_shard(&call->transport, rank, source, item->batch);
-    const struct mla_attend_state state = state_at(call, rank, item->line, first_row);
+    const int64_t width = call->args->head_dim;
+    const uint16_t *shard = mla_transport_shard(&call->transport, tile->rank, source, tile->batch);
     int64_t counts[MLA_ATTEND_ROWS];
     int64_t visible[MLA_ATTEND_ROWS];
-    const int64_t most = count_visible(call, rank, source, first_row, rows_n, counts);
+    const int64_t most = count_visible(call, tile, source, counts);
 
-    if (most == 0) {
-        return;
-    }
-    for (int64_t r = 0; r < rows_n; r++) {
-        if (mla_layout_query_position(&call->layout, rank, first_row + r) >= 0) {
-            const int64_t row = item->line * args->q_rows + first_row + r;
-            call->attend->query(&call->shape, scratch, r, args->q[rank] + row * args->head_dim,
-                                NULL);
-        }
-    }
     for (int64_t key = 0; key < most; key += call->k_chunk) {
-        const struct mla_attend_keys keys = {.main = shard + key * args->head_dim};
-        for (int64_t r = 0; r < rows_n; r++) {
+        const int64_t end = min_of(key + call->k_chunk, most);
+        const struct mla_attend_keys next = {.main = shard + end * width};
+        struct mla_attend_keys keys = {.main = shard + key * width};
+        mla_transport_need(&call->transport, tile->rank, source, key, end - key);
+        const int64_t next_n = min_of(call->k_chunk, most - end);
+        if (next_n > 0 && mla_transport_has(&call->transport, tile->rank, source, end, next_n)) {
+            keys.next = &next;
+            keys.next_n = next_n;
+        }
+        for (int64_t r = 0; r < tile->rows_n; r++) {
             const int64_t left = counts[r] - key;
             visible[r] = left < 0 ? 0 : min_of(left, call->k_chunk);
         }
-        block(&call->shape, scratch, rows_n, visible, &keys, call->scale, &state);
+        block(&call->shape, desk->scratch, tile->rows_n, visible, &keys, call->scale, &desk->state);
     }
 }
 
-static void attend_item(const struct ring_call *call, void *scratch, mla_attend_block *block,
-                        int64_t rank, int64_t source, int64_t number)
+static void attend_tile(struct ring_call *call, struct mla_desk *desk, const struct tile *tile)
 {
-    const struct item item = item_of(call, number);
-    for (int64_t r = 0; r < item.rows_n; r += call->shape.rows_n) {
-        attend_tile(call, scratch, block, rank, source, &item, item.first + r,
-                    min_of(call->shape.rows_n, item.rows_n - r));
+    const struct mla_ring_step *steps = call->transport.steps[tile->rank];
+    begin_tile(call, desk, tile);
+    for (int64_t pass = 0; pass < mla_attend_passes(call->attend); pass++) {
+        for (int64_t i = 0; i < call->args->ring_size; i++) {
+            if (mla_layout_step_active(&call->layout, tile->rank, steps[i].source)) {
+                attend_shard(call, desk, call->attend->block[pass], tile, steps[i].source);
+            }
+        }
     }
+    finish_tile(call, desk, tile);
 }
 
-static void finish_item(const struct ring_call *call, int64_t rank, int64_t number)
+static int64_t left_of(struct ring_call *call, int64_t rank)
 {
-    const struct mla_ring_args *args = call->args;
-    const struct item item = item_of(call, number);
-    const struct mla_attend_state state = state_at(call, rank, item.line, item.first);
-    uint16_t *out = args->out[rank] + (item.line * args->q_rows + item.first) * args->head_dim_v;
-    float *stats = NULL;
-    if (args->stats != NULL) {
-        stats = args->stats[rank] + item.line * 2 * args->q_rows + item.first;
-    }
-    for (int64_t r = 0; r < item.rows_n; r++) {
-        mla_finish_row(call->attend, &call->shape, &state, r, call->scale, MLA_OUT_NATURAL,
-                       out + r * args->head_dim_v, stats != NULL ? stats + r : NULL,
-                       stats != NULL ? stats + args->q_rows + r : NULL);
-    }
+    return call->tiles_n - atomic_load_explicit(&call->next_tile[rank], memory_order_relaxed);
 }
 
-static bool seat_is_done(const struct ring_call *call, const struct seat *seat)
+/* The rank's next tile, unless others have taken all. The counter orders nothing but the claims. */
+static bool claim_of(struct ring_call *call, int64_t rank, struct tile *tile)
 {
-    return seat->step == call->steps_n && mla_transport_complete(&call->transport, seat->rank);
-}
-
-/* Attend the next item of the current step if it can be done now. */
-static bool seat_attend(struct ring_call *call, struct seat *seat, void *scratch)
-{
-    if (seat->step == call->steps_n) {
+    MLA_PAUSE(MLA_PAUSE_CLAIM);
+    if (left_of(call, rank) <= 0) {
         return false;
     }
-    mla_attend_block *block = call->attend->block[seat->step / call->args->ring_size];
-    const int64_t turn = seat->step % call->args->ring_size;
-    const int64_t source = call->transport.steps[seat->rank][turn].source;
-    const bool is_active = mla_layout_step_active(&call->layout, seat->rank, source);
-    const bool is_last = seat->step == call->steps_n - 1;
-    if (is_active && !mla_transport_present(&call->transport, seat->rank, source)) {
+    const int64_t number =
+        atomic_fetch_add_explicit(&call->next_tile[rank], 1, memory_order_relaxed);
+    if (number >= call->tiles_n) {
         return false;
     }
-    if (seat->item < call->items_n) {
-        if (is_active) {
-            attend_item(call, scratch, block, seat->rank, source, seat->item);
-        }
-        if (is_last) {
-            finish_item(call, seat->rank, seat->item);
-        }
-        seat->item += seat->members_n;
-    }
-    if (seat->item >= call->items_n) {
-        seat->item = seat->member;
-        seat->step++;
-    }
+    tile_of(call, rank, number, tile);
     return true;
 }
 
-/* Move a seat on as far as it goes without waiting; false when nothing moved. */
-static bool seat_advance(struct ring_call *call, struct seat *seat, void *scratch)
+/* The rank with most tiles left, the last one of equals; -1 when there are none. */
+static int64_t busiest(struct ring_call *call)
 {
-    const bool pulled = mla_transport_pull(&call->transport, seat->rank) > 0;
-    if (pulled) {
-        mla_team_notify(&call->team);
+    int64_t best = -1;
+    int64_t most = 1;
+    for (int64_t rank = 0; rank < call->args->ring_size; rank++) {
+        const int64_t left = left_of(call, rank);
+        if (left >= most) {
+            most = left;
+            best = rank;
+        }
     }
-    return seat_attend(call, seat, scratch) || pulled;
+    return best;
 }
 
-/* The seats of a worker; returns how many. */
-static int64_t seats_of(const struct ring_call *call, int64_t worker,
-                        struct seat seats[MLA_RING_SIZE_MAX])
+static bool claim(struct ring_call *call, int64_t worker, struct tile *tile)
 {
     const int64_t ranks_n = call->args->ring_size;
-    const int64_t workers_n = call->team.workers_n;
-    int64_t seats_n = 0;
-    if (workers_n >= ranks_n) {
-        const int64_t rank = worker % ranks_n;
-        const int64_t members_n = (workers_n - rank - 1) / ranks_n + 1;
-        seats[seats_n++] = (struct seat){.rank = rank,
-                                         .member = worker / ranks_n,
-                                         .members_n = members_n,
-                                         .item = worker / ranks_n};
-        return seats_n;
+    for (int64_t own = worker % ranks_n; own < ranks_n; own += call->team.workers_n) {
+        if (claim_of(call, own, tile)) {
+            return true;
+        }
     }
-    for (int64_t rank = worker; rank < ranks_n; rank += workers_n) {
-        seats[seats_n++] = (struct seat){.rank = rank, .members_n = 1};
+    for (int64_t rank = busiest(call); rank >= 0; rank = busiest(call)) {
+        if (claim_of(call, rank, tile)) {
+            return true;
+        }
     }
-    return seats_n;
-}
-
-/* A rank's memory belongs to the first member of its team. */
-static bool prepare_rank(struct ring_call *call, int64_t rank)
-{
-    struct mla_attend_state *state = &call->states[rank];
-    const int64_t rows_n = call->args->batch * call->args->heads * call->args->q_rows;
-    state->max = mla_scratch_alloc(rows_n, sizeof *state->max);
-    state->sum = mla_scratch_alloc(rows_n * call->shape.sums_n, sizeof *state->sum);
-    state->out = mla_scratch_alloc(rows_n * call->shape.value_n, sizeof *state->out);
-    if (state->max == NULL || state->sum == NULL || state->out == NULL) {
-        return false;
-    }
-    for (int64_t row = 0; row < rows_n; row++) {
-        mla_attend_begin(&call->shape, state, row);
-    }
-    return true;
+    return false;
 }
 
 static bool prepare(void *context, int64_t worker)
 {
     struct ring_call *call = context;
-    struct seat seats[MLA_RING_SIZE_MAX];
-    const int64_t seats_n = seats_of(call, worker, seats);
-    const size_t bytes = call->attend->scratch_bytes(&call->shape);
-
-    call->scratch[worker] = bytes == 0 ? NULL : mla_scratch_alloc(1, bytes);
-    if (call->scratch[worker] == NULL) {
-        return false;
-    }
-    for (int64_t i = 0; i < seats_n; i++) {
-        if (seats[i].member == 0 && !prepare_rank(call, seats[i].rank)) {
-            return false;
-        }
-    }
-    return true;
+    return mla_desk_make(&call->desks[worker], call->attend, &call->shape);
 }
 
 static void run(void *context, int64_t worker)
 {
     struct ring_call *call = context;
-    struct seat seats[MLA_RING_SIZE_MAX];
-    const int64_t seats_n = seats_of(call, worker, seats);
-    bool is_done = false;
-
-    while (!is_done) {
-        const uint64_t seen = mla_team_events(&call->team);
-        bool moved = false;
-        is_done = true;
-        for (int64_t i = 0; i < seats_n; i++) {
-            moved = seat_advance(call, &seats[i], call->scratch[worker]) || moved;
-            is_done = seat_is_done(call, &seats[i]) && is_done;
-        }
-        if (!is_done && !moved) {
-            mla_team_wait(&call->team, seen);
-        }
+    struct tile tile;
+    bool is_carrying = mla_transport_carry(&call->transport);
+    while (claim(call, worker, &tile)) {
+        attend_tile(call, &call->desks[worker], &tile);
+        is_carrying = is_carrying && mla_transport_carry(&call->transport);
+    }
+    while (is_carrying) {
+        is_carrying = mla_transport_carry(&call->transport);
     }
 }
 
-/* Everything that follows from the arguments alone. */
-static void plan(struct ring_call *call, const struct mla_ring_args *args,
-                 const struct mla_attend *attend)
+/* Everything that follows from the arguments alone; returns the number of threads. */
+static int64_t plan(struct ring_call *call, const struct mla_ring_args *args,
+                    const struct mla_attend *attend)
 {
-    const int64_t q_chunk = min_of(args->q_chunk_size, args->q_rows);
+    const int64_t sets_n = args->ring_size * args->batch;
     memset(call, 0, sizeof *call);
     call->args = args;
     call->attend = attend;
@@ -297,27 +261,21 @@ static void plan(struct ring_call *call, const struct mla_ring_args *args,
     call->scale = args->has_scale != 0 ? args->scale : (float)(1.0 / sqrt((double)args->head_dim));
     call->k_chunk =
         min_of(attend->block_keys > 0 ? attend->block_keys : args->k_chunk_size, args->kv_rows);
-    call->chunks_n = (args->q_rows - 1) / q_chunk + 1;
-    call->items_n = args->batch * args->heads * call->chunks_n;
-    call->steps_n = mla_attend_passes(attend) * args->ring_size;
+    call->lines_n = args->q_rows * args->heads;
     call->shape = (struct mla_attend_shape){.main_n = args->head_dim,
                                             .value_n = args->head_dim_v,
                                             .keys_n = call->k_chunk,
                                             .sums_n = attend->sums_n,
                                             .rows_n = attend->rows_n};
-}
-
-static void release(struct ring_call *call, int64_t workers_n)
-{
-    for (int64_t i = 0; call->scratch != NULL && i < workers_n; i++) {
-        free(call->scratch[i]);
+    const int64_t threads =
+        mla_team_size(args->threads, args->ring_size,
+                      mla_share_tiles(sets_n, call->lines_n, mla_share_least(attend->rows_n)));
+    call->tile_rows = mla_share_rows(sets_n, call->lines_n, attend->rows_n, threads);
+    call->tiles_n = mla_share_tiles(args->batch, call->lines_n, call->tile_rows);
+    for (int64_t rank = 0; rank < args->ring_size; rank++) {
+        atomic_init(&call->next_tile[rank], 0);
     }
-    free(call->scratch);
-    for (int64_t rank = 0; rank < call->args->ring_size; rank++) {
-        free(call->states[rank].max);
-        free(call->states[rank].sum);
-        free(call->states[rank].out);
-    }
+    return threads;
 }
 
 static int32_t run_call(const struct mla_ring_args *args, const struct mla_attend *attend,
@@ -329,24 +287,26 @@ static int32_t run_call(const struct mla_ring_args *args, const struct mla_atten
     if (status != MLA_OK) {
         return status;
     }
-    plan(&call, args, attend);
-    const int64_t threads =
-        mla_team_size(args->threads, args->ring_size, args->ring_size * call.items_n);
+    const int64_t threads = plan(&call, args, attend);
 
-    status = mla_transport_init(&call.transport, args, &call.layout);
-    if (status != MLA_OK) {
-        goto done_transport;
-    }
     status = mla_team_init(&call.team, threads);
     if (status != MLA_OK) {
-        goto done_transport;
+        goto done;
     }
-    call.scratch = calloc((size_t)threads, sizeof *call.scratch);
-    status = call.scratch == NULL ? MLA_ERR_NOMEM : mla_team_run(&call.team, &job, &call);
-    release(&call, threads);
-    mla_team_destroy(&call.team);
-done_transport:
+    status = mla_transport_init(&call.transport, args, &call.layout, &call.team);
+    if (status != MLA_OK) {
+        goto done_team;
+    }
+    call.desks = calloc((size_t)threads, sizeof *call.desks);
+    status = call.desks == NULL ? MLA_ERR_NOMEM : mla_team_run(&call.team, &job, &call);
+    for (int64_t i = 0; call.desks != NULL && i < threads; i++) {
+        mla_desk_clear(&call.desks[i]);
+    }
+    free(call.desks);
+done_team:
     mla_transport_free(&call.transport);
+    mla_team_destroy(&call.team);
+done:
     mla_validate_outcome(status, args->threads, threads, call.team.message, message, message_bytes);
     return status;
 }

@@ -15,8 +15,9 @@
  * those of struct mla_sparse_args (impl/mla.h).
  *
  *   numerics  those of `attend`; each (row, head) goes, in each pass, through blocks of
- *             MLA_SPARSE_BLOCK keys in listed order, dropped ones taken out first; the bits depend
- *             on the order of the list, not on its layout, cores or threads
+ *             MLA_SPARSE_BLOCK keys (or the kernel's own block_keys) in listed order, dropped ones
+ *             taken out first; the bits depend on the order of the list, not on its layout, cores or
+ *             threads
  *   errors    MLA_ERR_PARAM, MLA_ERR_SHAPE, MLA_ERR_INDEX (see validate.h), MLA_ERR_NOMEM; then
  *             nothing was written
  *   threads   reentrant; creates and joins its own; the caller's floating-point environment neither

@@ -2,14 +2,15 @@
  *
  * team.c - threads, start gate, event counter.
  *
- * Everything shared is guarded by one mutex; the counter is bumped once per batch of published
- * data, so the lock is never hot. The gate's lock also orders what the workers allocated before it
- * for all that use it after.
+ * Everything shared is guarded by one mutex; the counter is bumped only when somebody waits for what
+ * was published, so the lock is never hot. The gate's lock also orders what the workers allocated
+ * before it for all that use it after.
  */
 #include "impl/team.h"
 
 #include "impl/fpenv.h"
 #include "impl/mla.h"
+#include "impl/pause.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -88,7 +89,9 @@ static void *work(void *argument)
     fenv_t callers;
     mla_fpenv_enter(&callers);
     const bool prepared = worker->job->prepare(worker->context, worker->number);
+    MLA_PAUSE(MLA_PAUSE_GATE);
     if (pass_gate(worker->team, worker->number, prepared)) {
+        MLA_PAUSE(MLA_PAUSE_START);
         worker->job->run(worker->context, worker->number);
     }
     mla_fpenv_leave(&callers);
@@ -152,11 +155,13 @@ void mla_team_notify(struct mla_team *team)
 
 void mla_team_wait(struct mla_team *team, uint64_t seen)
 {
+    MLA_PAUSE(MLA_PAUSE_WAIT);
     pthread_mutex_lock(&team->lock);
     while (team->events_n == seen) {
         pthread_cond_wait(&team->event, &team->lock);
     }
     pthread_mutex_unlock(&team->lock);
+    MLA_PAUSE(MLA_PAUSE_WOKEN);
 }
 
 int64_t mla_team_size(int64_t asked, int64_t at_least, int64_t useful)
