@@ -489,6 +489,24 @@ static void test_split(void **state)
     assert_int_equal(next, 10);
 }
 
+/* Every row is in the part it was given to. */
+static void test_part(void **state)
+{
+    (void)state;
+    for (int64_t rows_n = 1; rows_n <= 40; rows_n++) {
+        for (int64_t parts_n = 1; parts_n <= rows_n; parts_n++) {
+            for (int64_t part = 0; part < parts_n; part++) {
+                int64_t first;
+                int64_t n;
+                mla_layout_split(rows_n, parts_n, part, &first, &n);
+                for (int64_t row = first; row < first + n; row++) {
+                    assert_int_equal(mla_layout_part(rows_n, parts_n, row), part);
+                }
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -510,6 +528,7 @@ int main(void)
         cmocka_unit_test(test_tiled_index),
         cmocka_unit_test(test_dense_keys),
         cmocka_unit_test(test_split),
+        cmocka_unit_test(test_part),
     };
     return cmocka_run_group_tests_name("layout", tests, NULL, NULL);
 }
