@@ -25,7 +25,7 @@
 #define RANKS_MAX    8
 #define THREADS_MAX  8
 #define LINKS_MAX    4
-#define HEADS        3
+#define HEADS        2
 #define ROWS         32
 #define WIDTH        64
 #define VALUES       32
