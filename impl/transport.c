@@ -127,7 +127,7 @@ static void await_piece(struct mla_transport *transport, atomic_uchar *mine)
         MLA_PAUSE(MLA_PAUSE_LOOK);
         state = MLA_PIECE_CLAIMED;
         if (atomic_compare_exchange_strong_explicit(mine, &state, MLA_PIECE_WANTED,
-                                                    memory_order_relaxed, memory_order_acquire) ||
+                                                    memory_order_acquire, memory_order_acquire) ||
             state == MLA_PIECE_WANTED) {
             mla_team_wait(transport->team, seen);
             state = atomic_load_explicit(mine, memory_order_acquire);
@@ -143,7 +143,7 @@ static void pull_piece(struct mla_transport *transport, int64_t rank, int64_t so
 
     MLA_PAUSE(MLA_PAUSE_CLAIM);
     if (!atomic_compare_exchange_strong_explicit(mine, &state, MLA_PIECE_CLAIMED,
-                                                 memory_order_relaxed, memory_order_acquire)) {
+                                                 memory_order_acquire, memory_order_acquire)) {
         if (state != MLA_PIECE_PRESENT) {
             await_piece(transport, mine);
         }
