@@ -55,6 +55,18 @@
 #define MLA_MODEL_PAIRWISE_BLOCKS_OF_32                                                            \
     .rescales = {.constant = -1, .per_block = 1, .block_keys = 32},                                \
     .acc_depth = {.constant = 4, .per_block = 2, .block_keys = 32}
+/*
+ * Blocks of at most `most` keys, each summed from nothing by fused multiply-adds: n_b keys round
+ * n_b - 1 times, and adding a block to what is held rounds once, rescale and all, but not for the
+ * first. With b blocks n_b - 1 + b - 1 at most, and `more` for what is said there.
+ */
+#define MLA_MODEL_RESTARTS(keys, most, more)                                                       \
+    .rescales = {.constant = -1, .per_block = 1, .block_keys = (keys)},                            \
+    .acc_depth = {.constant = (more)-2,                                                            \
+                  .per_key = 1,                                                                    \
+                  .per_block = 1,                                                                  \
+                  .block_keys = (keys),                                                            \
+                  .most_keys = (most)}
 /* Accumulators stored after each block, and after each rescale. */
 #define MLA_MODEL_STORES(keys) .acc_extra = {.constant = -1, .per_block = 2, .block_keys = (keys)}
 

@@ -13,6 +13,7 @@
 extern const struct mla_adversary mla_adversary_two_pass;
 extern const struct mla_adversary mla_adversary_online;
 extern const struct mla_adversary mla_adversary_pairwise;
+extern const struct mla_adversary mla_adversary_restarting;
 extern const struct mla_adversary mla_adversary_mixed;
 extern const struct mla_adversary mla_adversary_scaled;
 extern const struct mla_adversary mla_adversary_merged;
@@ -21,6 +22,7 @@ extern const struct mla_adversary mla_adversary_p_row;
 extern const struct mla_adversary mla_adversary_p_row_rounded;
 extern const struct mla_adversary mla_adversary_p_blocks;
 extern const struct mla_adversary mla_adversary_p_chunks;
+extern const struct mla_adversary mla_adversary_p_own_blocks;
 extern const struct mla_adversary mla_adversary_p_free;
 extern const struct mla_adversary mla_adversary_p_free_rounded;
 extern const struct mla_adversary mla_adversary_p_cut;
@@ -48,6 +50,8 @@ extern const struct mla_adversary mla_adversary_blind_flushing;
 extern const struct mla_adversary mla_adversary_cheat_add;
 extern const struct mla_adversary mla_adversary_cheat_p;
 extern const struct mla_adversary mla_adversary_cheat_frame;
+extern const struct mla_adversary mla_adversary_cheat_blocks;
+extern const struct mla_adversary mla_adversary_cheat_most;
 extern const struct mla_adversary mla_adversary_cheat_exp;
 extern const struct mla_adversary mla_adversary_cheat_sight;
 
