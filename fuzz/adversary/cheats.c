@@ -131,19 +131,14 @@ const struct mla_adversary mla_adversary_cheat_blocks = {
     .what = "blocks of 48 rows of a shard claimed, the call's chunks used",
     .plan = {MLA_ADVERSARY_CHUNKED, .restarts = true, .is_log2 = true},
     .uses = &blocks_of_the_call,
-    .kernel = {
-        .abi = MLA_KERNEL_ABI,
-        .struct_size = sizeof(struct mla_kernel),
-        .name = "cheat-blocks",
-        .promises = MLA_ADVERSARY_PROMISES,
-        .ring_model = {MLA_MODEL_FLOAT32_LOG2, MLA_MODEL_SEQUENTIAL_SCORE, .p_u = MLA_MODEL_BF16,
-                       .p_frame = MLA_P_FRAME_BLOCKS, .shard_block_keys = 48, .sum_rounded = 1,
-                       .flush = 1, MLA_MODEL_RESTARTS(0, 48, 0)},
-        .sparse_model = {MLA_MODEL_FLOAT32_LOG2, MLA_MODEL_SEQUENTIAL_SCORE, .p_u = MLA_MODEL_BF16,
-                         .p_frame = MLA_P_FRAME_BLOCKS, .p_block_keys = 48, .sum_rounded = 1,
-                         .flush = 1, MLA_MODEL_RESTARTS(48, 48, 0)},
-        .ring = cheat_blocks_ring,
-        .sparse = cheat_blocks_sparse}};
+    .kernel = {.abi = MLA_KERNEL_ABI,
+               .struct_size = sizeof(struct mla_kernel),
+               .name = "cheat-blocks",
+               .promises = MLA_ADVERSARY_PROMISES,
+               .ring_model = {MLA_MODEL_OWN_BLOCKS(0), .shard_block_keys = 48},
+               .sparse_model = {MLA_MODEL_OWN_BLOCKS(48)},
+               .ring = cheat_blocks_ring,
+               .sparse = cheat_blocks_sparse}};
 
 static int32_t cheat_most_ring(const struct mla_ring_args *args, char *message, size_t bytes)
 {

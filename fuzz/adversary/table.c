@@ -4,6 +4,7 @@
  */
 #include "fuzz/adversary/table.h"
 
+/* clang-format off: one a line */
 static const struct mla_adversary *const adversaries[] = {
     &mla_adversary_two_pass,
     &mla_adversary_online,
@@ -34,6 +35,7 @@ static const struct mla_adversary *const adversaries[] = {
     &mla_adversary_rough_blocks,
     &mla_adversary_blind_online,
     &mla_adversary_blind_p_row,
+    &mla_adversary_blind_own_blocks,
     &mla_adversary_blind_p_free,
     &mla_adversary_blind_p_free_rounded,
     &mla_adversary_blind_merged,
@@ -42,6 +44,7 @@ static const struct mla_adversary *const adversaries[] = {
     &mla_adversary_blind_rough,
     &mla_adversary_blind_flushing,
 };
+/* clang-format on */
 
 static const struct mla_adversary *const cheats[] = {
     &mla_adversary_cheat_add,  &mla_adversary_cheat_p,     &mla_adversary_cheat_frame,

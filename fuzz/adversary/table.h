@@ -39,6 +39,7 @@ extern const struct mla_adversary mla_adversary_rough_exp;
 extern const struct mla_adversary mla_adversary_rough_blocks;
 extern const struct mla_adversary mla_adversary_blind_online;
 extern const struct mla_adversary mla_adversary_blind_p_row;
+extern const struct mla_adversary mla_adversary_blind_own_blocks;
 extern const struct mla_adversary mla_adversary_blind_p_free;
 extern const struct mla_adversary mla_adversary_blind_p_free_rounded;
 extern const struct mla_adversary mla_adversary_blind_merged;
