@@ -4,7 +4,7 @@
  */
 #include "fuzz/adversary/table.h"
 
-/* clang-format off: one a line */
+/* clang-format off */
 static const struct mla_adversary *const adversaries[] = {
     &mla_adversary_two_pass,
     &mla_adversary_online,
