@@ -82,7 +82,8 @@ struct mla_attend {
     /* Bytes of scratch one worker needs, aligned to 64; 0 when the size overflows. */
     size_t (*scratch_bytes)(const struct mla_attend_shape *shape);
 
-    /* Take query row `row` (0 .. rows_n-1) of the tile into the scratch. */
+    /* Take query row `row` of a tile into the scratch, in rising order; a tile may have fewer than
+     * rows_n rows. Once for all blocks and passes; not always for a row that sees no key. */
     void (*query)(const struct mla_attend_shape *shape, void *scratch, int64_t row,
                   const uint16_t *main, const uint16_t *rope);
 

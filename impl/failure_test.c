@@ -37,6 +37,7 @@ static atomic_bool watching;
 static atomic_llong left;      /* requests until the one that is refused */
 static atomic_llong refused_n; /* requests refused */
 static atomic_llong held_n;    /* allocations not yet freed, threads not yet joined */
+static atomic_llong asked_n;   /* bytes requested */
 
 static bool refuse(void)
 {
@@ -57,16 +58,19 @@ static void *hold(void *memory)
 
 void *__wrap_malloc(size_t bytes)
 {
+    atomic_fetch_add(&asked_n, (long long)bytes);
     return refuse() ? NULL : hold(__real_malloc(bytes));
 }
 
 void *__wrap_calloc(size_t n, size_t bytes)
 {
+    atomic_fetch_add(&asked_n, (long long)(n * bytes));
     return refuse() ? NULL : hold(__real_calloc(n, bytes));
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
 {
+    atomic_fetch_add(&asked_n, (long long)bytes);
     return refuse() ? NULL : hold(__real_aligned_alloc(alignment, bytes));
 }
 
@@ -118,6 +122,8 @@ struct buffers {
     } written;
 };
 
+static int64_t q_rows = 64; /* of a rank's ring call, 64 at most */
+
 static void call_ring(struct buffers *b, int64_t threads, int32_t *status, char *message,
                       size_t message_bytes)
 {
@@ -130,7 +136,7 @@ static void call_ring(struct buffers *b, int64_t threads, int32_t *status, char 
                                        .ring_size = RANKS,
                                        .batch = 1,
                                        .heads = 1,
-                                       .q_rows = 64,
+                                       .q_rows = q_rows,
                                        .kv_rows = 64,
                                        .kv_batch = 1,
                                        .kv_heads = 1,
@@ -250,11 +256,36 @@ static void test_sparse(void **state)
     }
 }
 
+/* A ring call of twice as many query rows needs no byte more: memory is for threads, not rows. */
+static void test_memory(void **state)
+{
+    struct buffers *b = test_alloc(sizeof *b);
+    memset(b, 0, sizeof *b);
+    (void)state;
+    kernel = mla_registry_find("scalar");
+    for (int64_t threads = 1; threads <= 4; threads++) {
+        int64_t asked[2];
+        for (int turn = 0; turn < 2; turn++) {
+            int32_t status = MLA_OK;
+            char message[200] = "";
+            q_rows = 32 + 32 * turn;
+            atomic_store(&asked_n, 0);
+            call_ring(b, threads, &status, message, sizeof message);
+            asked[turn] = atomic_load(&asked_n);
+            assert_int_equal(status, MLA_OK);
+        }
+        assert_true(asked[0] > 0);
+        assert_int_equal(asked[0], asked[1]);
+    }
+    free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ring),
         cmocka_unit_test(test_sparse),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests_name("failure", tests, NULL, NULL);
 }
