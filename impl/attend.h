@@ -37,7 +37,8 @@ struct mla_attend_shape {
 
 /*
  * A block of keys: key i is row index[i], or row i when index is NULL. Rows are dense. next, if not
- * NULL, are the next_n keys that will follow for the same rows: whoever likes may fetch them ahead.
+ * NULL, are the next_n keys that will follow for the same rows, or, after their last, most likely
+ * for other rows: whoever likes may fetch them ahead.
  */
 struct mla_attend_keys {
     const uint16_t *main;

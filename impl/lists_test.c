@@ -3,8 +3,9 @@
  * lists_test.c - which keys the sparse operation hands to the inner step, and what it announces.
  *
  * As in schedule_test.c a spy stands in for the kernel. For every (query row, head) it writes down
- * the keys it is given, block by block, and checks that each block is the one announced before. The
- * lists are compared with the definition, written out below.
+ * the keys it is given, block by block, and checks that each block is the one announced before, and
+ * that a row's last block announces the beginning of another row. The lists are compared with the
+ * definition, written out below.
  */
 #include "impl/sparse.h"
 
@@ -28,6 +29,7 @@ struct taken {
     int64_t blocks_n;
     int64_t surprises_n; /* blocks that were not announced */
     int64_t announcements_n;
+    int64_t foreseen_n; /* announcements of another row */
     int32_t keys[TAKEN_MAX];
 };
 
@@ -83,6 +85,41 @@ static int32_t key_at(const struct mla_attend_keys *keys, int64_t i)
     return (int32_t)(first + (keys->index != NULL ? keys->index[i] : i));
 }
 
+/* The definition; q_pos_offset is 0 where there is none. */
+static int64_t keys_of(int64_t query, int32_t *keys)
+{
+    const bool is_limited = args.dense != 0 || args.has_q_pos_offset != 0;
+    int64_t n = 0;
+    for (int64_t j = 0; j < (args.dense != 0 ? KEYS : TOPK); j++) {
+        const int32_t key = args.dense != 0 ? (int32_t)j : flat[query * TOPK + j];
+        if (!is_limited || key - query <= args.q_pos_offset) {
+            keys[n++] = key;
+        }
+    }
+    return n;
+}
+
+/* After a row's last block: one thread knows what comes next, several can only guess. */
+static void expect_foresight(const struct mla_attend_shape *shape, const struct group *group,
+                             const struct mla_attend_keys *keys)
+{
+    const int64_t own = group->line / HEADS;
+    const int64_t next = (group->line + group->rows_n) / HEADS;
+    int32_t want[TOPK > KEYS ? TOPK : KEYS];
+    const bool is_last = next == QUERIES || keys_of(next, want) == 0;
+    bool is_found = false;
+    strange_unless(args.threads > 1 || (keys->next == NULL) == is_last);
+    for (int64_t query = own; keys->next != NULL && query < QUERIES; query++) {
+        const int64_t all = keys_of(query, want);
+        bool is_same = keys->next_n == (all < shape->keys_n ? all : shape->keys_n);
+        for (int64_t i = 0; is_same && i < keys->next_n; i++) {
+            is_same = key_at(keys->next, i) == want[i];
+        }
+        is_found = is_found || (is_same && (args.threads > 1 || query == next));
+    }
+    strange_unless(keys->next == NULL || is_found);
+}
+
 static void spy_block(const struct mla_attend_shape *shape, void *scratch, int64_t rows_n,
                       const int64_t *visible, const struct mla_attend_keys *keys, float scale,
                       const struct mla_attend_state *state)
@@ -101,6 +138,9 @@ static void spy_block(const struct mla_attend_shape *shape, void *scratch, int64
     for (int64_t i = 0; i < n; i++) {
         strange_unless(!is_announced || key_at(keys, i) == group->announced[i]);
     }
+    /* of the pass; keys taken so far are those of whole passes */
+    int32_t all[TOPK > KEYS ? TOPK : KEYS];
+    const bool is_end = (taken[group->line].n + n) % keys_of(group->line / HEADS, all) == 0;
     for (int64_t r = 0; r < rows_n; r++) {
         struct taken *mine = &taken[group->line + r];
         strange_unless(visible[r] == n && mine->n + n <= TAKEN_MAX);
@@ -109,10 +149,13 @@ static void spy_block(const struct mla_attend_shape *shape, void *scratch, int64
         }
         mine->blocks_n++;
         mine->surprises_n += is_announced ? 0 : 1;
-        mine->announcements_n += keys->next != NULL ? 1 : 0;
+        mine->announcements_n += keys->next != NULL && !is_end ? 1 : 0;
+        mine->foreseen_n += keys->next != NULL && is_end ? 1 : 0;
     }
     group->announced_n = 0;
-    if (keys->next != NULL) {
+    if (is_end) {
+        expect_foresight(shape, group, keys);
+    } else if (keys->next != NULL) {
         strange_unless(n == shape->keys_n && keys->next_n > 0 && keys->next_n <= shape->keys_n);
         group->announced_n = keys->next_n;
         group->announced_main = keys->next->main;
@@ -128,20 +171,6 @@ static float spy_finish(const struct mla_attend_shape *shape, const struct mla_a
 {
     (void)shape;
     return state->sum[row];
-}
-
-/* The definition; q_pos_offset is 0 where there is none. */
-static int64_t keys_of(int64_t query, int32_t *keys)
-{
-    const bool is_limited = args.dense != 0 || args.has_q_pos_offset != 0;
-    int64_t n = 0;
-    for (int64_t j = 0; j < (args.dense != 0 ? KEYS : TOPK); j++) {
-        const int32_t key = args.dense != 0 ? (int32_t)j : flat[query * TOPK + j];
-        if (!is_limited || key - query <= args.q_pos_offset) {
-            keys[n++] = key;
-        }
-    }
-    return n;
 }
 
 static void run(int64_t passes_n)

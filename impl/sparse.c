@@ -9,7 +9,9 @@
  * smaller where few rows would leave threads idle (share.h).
  *
  * A block of keys is read off the row's list one ahead of its use, so that the step can fetch the
- * next one's rows from memory while it works on this one's.
+ * next one's rows from memory while it works on this one's. With the row's last block comes the first
+ * one of the item that is next in line: most likely it is this worker's. If not, rows were fetched
+ * in vain, no more.
  */
 #include "impl/sparse.h"
 
@@ -130,22 +132,44 @@ static int64_t reader_take(const struct sparse_call *call, struct reader *reader
     return n;
 }
 
+static int64_t row_of(const struct sparse_call *call, int64_t item)
+{
+    const int64_t turn = item / call->groups_n;
+    const int64_t cores = call->args->cores;
+    return turn % cores * (call->args->queries / cores) + turn / cores;
+}
+
+/* The first block of the item that no worker has claimed yet; how many keys, 0 if there is none. */
+static int64_t foresee(struct sparse_call *call, struct reader *reader,
+                       struct mla_attend_keys *keys)
+{
+    const int64_t item = atomic_load_explicit(&call->next_item, memory_order_relaxed);
+    if (item >= call->items_n) {
+        return 0;
+    }
+    reader_begin(call, reader, row_of(call, item));
+    return reader_take(call, reader, 0, keys);
+}
+
 /* One pass of all rows_n heads of a group over the row's keys. */
-static void attend_row(const struct sparse_call *call, struct mla_desk *desk,
-                       mla_attend_block *block, int64_t row, int64_t rows_n)
+static void attend_row(struct sparse_call *call, struct mla_desk *desk, mla_attend_block *block,
+                       int64_t row, int64_t rows_n)
 {
     struct mla_attend_keys keys[2];
     int64_t keys_n[2];
     int64_t visible[MLA_ATTEND_ROWS];
+    struct mla_attend_keys following;
     struct reader reader;
+    struct reader later;
     int turn = 0;
     reader_begin(call, &reader, row);
     keys_n[0] = reader_take(call, &reader, 0, &keys[0]);
     for (; keys_n[turn] > 0; turn = 1 - turn) {
         const int other = 1 - turn;
         keys_n[other] = reader_take(call, &reader, other, &keys[other]);
-        keys[turn].next = keys_n[other] > 0 ? &keys[other] : NULL;
-        keys[turn].next_n = keys_n[other];
+        const int64_t later_n = keys_n[other] > 0 ? 0 : foresee(call, &later, &following);
+        keys[turn].next = keys_n[other] > 0 ? &keys[other] : later_n > 0 ? &following : NULL;
+        keys[turn].next_n = keys_n[other] + later_n;
         for (int64_t r = 0; r < rows_n; r++) {
             visible[r] = keys_n[turn];
         }
@@ -154,12 +178,10 @@ static void attend_row(const struct sparse_call *call, struct mla_desk *desk,
     }
 }
 
-static void attend_item(const struct sparse_call *call, struct mla_desk *desk, int64_t item)
+static void attend_item(struct sparse_call *call, struct mla_desk *desk, int64_t item)
 {
     const struct mla_sparse_args *args = call->args;
-    const int64_t turn = item / call->groups_n;
-    const int64_t core = turn % args->cores;
-    const int64_t row = core * (args->queries / args->cores) + turn / args->cores;
+    const int64_t row = row_of(call, item);
     const int64_t head = item % call->groups_n * call->group_rows;
     const int64_t rows_n = min_of(call->group_rows, args->heads - head);
 
