@@ -195,15 +195,40 @@ INLINE void score_tile(int keys_n, int vecs_n, const uint32_t *queries, const ui
     }
 }
 
-/* Any number of keys, in full register tiles and then in smaller ones. */
+/* Rows that will be needed later, columns `column` .. `column` + columns_n - 1 of them. */
+struct ahead {
+    const uint16_t *rows[KEYS_CHUNK];
+    int64_t n;
+};
+
+INLINE void fetch(const struct ahead *ahead, int64_t from, int64_t to, const struct span *span)
+{
+    to = to < ahead->n ? to : ahead->n;
+    for (int64_t i = from; i < to; i++) {
+        const uint16_t *at = ahead->rows[i] + span->column;
+        for (int64_t pair = 0; pair < span->pairs_n; pair += 16) {
+            _mm_prefetch((const char *)(at + 2 * pair), _MM_HINT_T1);
+        }
+    }
+}
+
+/*
+ * Any number of keys, in full register tiles and then in smaller ones. A few of the rows ahead are
+ * asked for before each tile: all at once they would hold up the loads that are due.
+ */
 INLINE void score_keys(int keys_most, int vecs_n, const uint32_t *queries,
                        const uint16_t *const *rows, int64_t n, const struct span *span,
-                       float *scores, int64_t stride)
+                       const struct ahead *ahead, float *scores, int64_t stride)
 {
+    const int64_t share = (ahead->n * keys_most + n - 1) / n;
+    int64_t fetched = 0;
     int64_t key = 0;
     for (; key + keys_most <= n; key += keys_most) {
+        fetch(ahead, fetched, fetched + share, span);
+        fetched += share;
         score_tile(keys_most, vecs_n, queries, rows + key, span, scores + key * V_LANES, stride);
     }
+    fetch(ahead, fetched, ahead->n, span);
     for (; key + 4 <= n; key += 4) {
         score_tile(4, vecs_n, queries, rows + key, span, scores + key * V_LANES, stride);
     }
@@ -213,20 +238,21 @@ INLINE void score_keys(int keys_most, int vecs_n, const uint32_t *queries,
 }
 
 static void score_span(int64_t vecs_n, const uint32_t *queries, const uint16_t *const *rows,
-                       int64_t n, const struct span *span, float *scores, int64_t stride)
+                       int64_t n, const struct span *span, const struct ahead *ahead, float *scores,
+                       int64_t stride)
 {
     switch (vecs_n) {
     case 1:
-        score_keys(12, 1, queries, rows, n, span, scores, stride);
+        score_keys(12, 1, queries, rows, n, span, ahead, scores, stride);
         break;
     case 2:
-        score_keys(12, 2, queries, rows, n, span, scores, stride);
+        score_keys(12, 2, queries, rows, n, span, ahead, scores, stride);
         break;
     case 3:
-        score_keys(8, 3, queries, rows, n, span, scores, stride);
+        score_keys(8, 3, queries, rows, n, span, ahead, scores, stride);
         break;
     default:
-        score_keys(6, 4, queries, rows, n, span, scores, stride);
+        score_keys(6, 4, queries, rows, n, span, ahead, scores, stride);
         break;
     }
 }
@@ -247,41 +273,23 @@ static void find_rows(const struct mla_attend_shape *shape, const struct mla_att
     }
 }
 
-static void fetch_columns(const uint16_t *const *rows, int64_t n, int64_t column, int64_t columns_n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        const uint16_t *at = rows[i] + column;
-        for (int64_t c = 0; c < columns_n; c += 32) {
-            _mm_prefetch((const char *)(at + c), _MM_HINT_T1);
-        }
-    }
-}
-
 /* Scores of a group of vectors for a chunk of keys, group of columns by group of columns. */
 static void score_chunk(const struct mla_attend_shape *shape, const struct mla_step *step,
                         const uint32_t *queries, int64_t vecs_n, const struct mla_attend_keys *keys,
-                        int64_t first, int64_t n, bool fetch, float *scores)
+                        int64_t first, int64_t n, const struct ahead *ahead_main,
+                        const struct ahead *ahead_rope, float *scores)
 {
     const uint16_t *main[KEYS_CHUNK];
     const uint16_t *rope[KEYS_CHUNK];
-    const uint16_t *next_main[KEYS_CHUNK];
-    const uint16_t *next_rope[KEYS_CHUNK];
-    const int64_t next_n =
-        fetch && keys->next != NULL && keys->next_n > first ? min_of(n, keys->next_n - first) : 0;
     const int64_t stride = step->keys_n * V_LANES;
 
     find_rows(shape, keys, first, n, main, rope);
-    if (next_n > 0) {
-        find_rows(shape, keys->next, first, next_n, next_main, next_rope);
-    }
     for (int64_t column = 0; column < shape->main_n; column += MLA_STEP_GROUP) {
-        const int64_t columns_n = min_of(MLA_STEP_GROUP, shape->main_n - column);
         const struct span span = {.column = column,
                                   .pair = column / 2,
-                                  .pairs_n = columns_n / 2,
+                                  .pairs_n = min_of(MLA_STEP_GROUP, shape->main_n - column) / 2,
                                   .is_first = column == 0};
-        fetch_columns(next_main, next_n, column, columns_n);
-        score_span(vecs_n, queries, main, n, &span, scores, stride);
+        score_span(vecs_n, queries, main, n, &span, ahead_main, scores, stride);
     }
     for (int64_t column = 0; column < shape->rope_n; column += MLA_STEP_GROUP) {
         const int64_t columns_n = min_of(MLA_STEP_GROUP, shape->rope_n - column);
@@ -289,24 +297,36 @@ static void score_chunk(const struct mla_attend_shape *shape, const struct mla_s
                                   .pair = (shape->main_n + column) / 2,
                                   .pairs_n = columns_n / 2,
                                   .is_odd = columns_n % 2 != 0};
-        fetch_columns(next_rope, next_n, column, columns_n);
-        score_span(vecs_n, queries, rope, n, &span, scores, stride);
+        score_span(vecs_n, queries, rope, n, &span, ahead_rope, scores, stride);
     }
 }
 
-/* Scores and softmax of vectors vec .. vec + vecs_n - 1. */
+/* Scores and softmax of vectors vec .. vec + vecs_n - 1 of vecs_all. */
 static void weigh_vectors(const struct mla_attend_shape *shape, const struct mla_step *step,
-                          const struct own *own, int64_t vec, int64_t vecs_n, int64_t rows_n,
-                          const struct mla_attend_keys *keys, struct mla_step_scale scale,
-                          const struct mla_attend_state *state)
+                          const struct own *own, int64_t vec, int64_t vecs_n, int64_t vecs_all,
+                          int64_t rows_n, const struct mla_attend_keys *keys,
+                          struct mla_step_scale scale, const struct mla_attend_state *state)
 {
     const uint32_t *queries = own->queries + vec * step->pairs_n * V_LANES;
+    const int64_t next_all = keys->next != NULL ? keys->next_n : 0;
     int64_t fewest;
     int64_t most;
     mla_step_range(step, vec * V_LANES, vecs_n * V_LANES, &fewest, &most);
     for (int64_t key = 0; key < most; key += KEYS_CHUNK) {
-        score_chunk(shape, step, queries, vecs_n, keys, key, min_of(KEYS_CHUNK, most - key),
-                    vec == 0, step->scores + (vec * step->keys_n + key) * V_LANES);
+        struct ahead main = {.n = 0};
+        struct ahead rope = {.n = 0};
+        const int64_t n = min_of(KEYS_CHUNK, most - key);
+        /* of as many next keys each group of vectors fetches its share */
+        const int64_t next_n = key < next_all ? min_of(n, next_all - key) : 0;
+        const int64_t from = next_n * vec / vecs_all;
+        const int64_t to = next_n * (vec + vecs_n) / vecs_all;
+        if (to > from) {
+            find_rows(shape, keys->next, key + from, to - from, main.rows, rope.rows);
+            main.n = to - from;
+            rope.n = to - from;
+        }
+        score_chunk(shape, step, queries, vecs_n, keys, key, n, &main, &rope,
+                    step->scores + (vec * step->keys_n + key) * V_LANES);
     }
     for (int64_t v = vec; v < vec + vecs_n; v++) {
         mla_step_soften(step, v * V_LANES, rows_n, scale, state);
@@ -471,8 +491,8 @@ static void block(const struct mla_attend_shape *shape, void *scratch, int64_t r
         *step.fresh = 0;
     }
     for (int64_t vec = 0; vec < vecs_all; vec += VECS_MOST) {
-        weigh_vectors(shape, &step, &own, vec, min_of(VECS_MOST, vecs_all - vec), rows_n, keys,
-                      split, state);
+        weigh_vectors(shape, &step, &own, vec, min_of(VECS_MOST, vecs_all - vec), vecs_all, rows_n,
+                      keys, split, state);
     }
     add_values(shape, &step, &own, rows_n, keys, most, state->out);
     _mm_setcsr(callers);
