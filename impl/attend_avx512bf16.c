@@ -223,7 +223,9 @@ INLINE void score_keys(int keys_most, int vecs_n, const uint32_t *queries,
     const int64_t share = (ahead->n * keys_most + n - 1) / n;
     int64_t fetched = 0;
     int64_t key = 0;
-    for (; key + keys_most <= n; key += keys_most) {
+    /* 8 or 9 keys are left as 4 + 4, which is better than 6 and single ones. */
+    for (; key + keys_most <= n && (keys_most != 6 || n - key < 8 || n - key > 9);
+         key += keys_most) {
         fetch(ahead, fetched, fetched + share, span);
         fetched += share;
         score_tile(keys_most, vecs_n, queries, rows + key, span, scores + key * V_LANES, stride);
