@@ -29,7 +29,7 @@
 #include <stdbool.h>
 
 #define VECS_MOST  4  /* vectors of rows that are scored together */
-#define KEYS_CHUNK 48 /* keys whose scores are formed together: a multiple of every keys_of */
+#define KEYS_CHUNK 48 /* keys whose scores are formed together: whole register tiles of any kind */
 #define KEYS_MOST  12 /* most keys of a register tile */
 #define PANEL      64 /* columns of a panel of values */
 

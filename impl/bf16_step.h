@@ -166,7 +166,7 @@ static inline struct mla_step_scale mla_step_scale(float scale)
     return split;
 }
 
-/* exp2_bf16.h */
+/* exp2_bf16.h. Far below -126 k may be anything, and a NaN comes back through r. */
 static inline v_float mla_step_exp2(v_float x)
 {
     const v_float k = v_round(x);

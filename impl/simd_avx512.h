@@ -64,10 +64,10 @@ static inline v_float v_max(v_float a, v_float b)
     return _mm512_max_ps(a, b);
 }
 
-/* To an integer, ties to even; NaN stays NaN. */
+/* To an integer, ties to even, of a number between -2^31 and 2^31; of any other some number. */
 static inline v_float v_round(v_float x)
 {
-    return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    return _mm512_cvtepi32_ps(_mm512_cvtps_epi32(x));
 }
 
 /* p * 2^k for an integer k and a normal result; NaN stays NaN. */
