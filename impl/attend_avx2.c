@@ -11,8 +11,8 @@
  * as many as two fma units of latency 4 need and a half more. Group sums are added up in
  * step.scores.
  *
- * Weighted sums: lanes are columns. 24 columns of the block's values are widened at a time, and 4
- * rows by 24 columns are summed over all keys in registers. Rows of four that see different
+ * Weighted sums: lanes are columns. 32 columns of the block's values are widened at a time, and 6
+ * rows by 16 columns are summed over all keys in registers. Rows of a tile that see different
  * keys go together as far as all of them see, then each on its own: no value that a row does not
  * see is even multiplied by zero.
  */
@@ -26,23 +26,22 @@
 #define PANEL      16 /* rows whose queries lie together */
 #define KEYS       96 /* keys widened at a time, with 16 rows' queries: 28 KiB */
 #define TILE_KEYS  6
-#define TILE_ROWS  4
-#define WIDE       3 /* vectors of columns in a weighted sum.. */
-#define NARROW     2 /* .. and in the last ones, where value_n is no multiple of 24 */
+#define TILE_ROWS  6
+#define COLUMNS    16 /* of a tile of weighted sums */
 #define QUERY_PAIR (2 * MLA_STEP_ROWS * sizeof(float))
 
 /* The kernel's own scratch. */
 struct own {
     float *queries; /* [MLA_STEP_ROWS / PANEL][2*pairs_n][PANEL] */
     float *keys;    /* [KEYS][GROUP] columns of keys */
-    float *values;  /* [keys_n][24 or 16] columns of values */
+    float *values;  /* [2][keys_n][COLUMNS] columns of values */
 };
 
 #define KEYS_BYTES (KEYS * GROUP * sizeof(float))
 
 static size_t values_bytes(int64_t keys_n)
 {
-    return (size_t)keys_n * WIDE * V_LANES * sizeof(float);
+    return (size_t)mla_step_up(keys_n, 4) * 2 * COLUMNS * sizeof(float);
 }
 
 static size_t scratch_bytes(const struct mla_attend_shape *shape)
@@ -88,24 +87,55 @@ static void lay_out_queries(const struct mla_step *step, const struct own *own, 
 
 /* ---- scores -----------------------------------------------------------------------------------*/
 
-/* Up to GROUP columns of the keys: of a part (main or rope) and of the laid out queries. */
+/* Up to GROUP columns of a block's keys, all of the main or all of the rope part. */
 struct group {
-    const uint16_t *part;
-    int64_t stride;  /* of the part */
-    int64_t columns; /* of the group; an odd last one is followed by a zero */
-    const float *queries;
+    const struct mla_attend_keys *keys;
+    const uint16_t *part; /* the group's first column of row 0 */
+    int64_t stride;       /* of the part */
+    int64_t columns;      /* an odd last one is followed by a zero */
+    int64_t first;        /* its place among the columns of the queries */
 };
 
-static inline int64_t key_row(const struct mla_attend_keys *keys, int64_t key)
+/* Keys whose columns of the next group are fetched while those of this one are multiplied. */
+struct fetch {
+    const struct group *group;
+    int64_t key, end; /* still to be fetched */
+    int64_t step;     /* keys for every tile of scores */
+};
+
+static int64_t main_groups(const struct mla_attend_shape *shape)
 {
-    return keys->index != NULL ? keys->index[key] : key;
+    return (shape->main_n + GROUP - 1) / GROUP;
 }
 
-static void widen_keys(const struct group *group, const struct mla_attend_keys *keys, int64_t first,
-                       int64_t keys_n, float *to)
+static int64_t groups(const struct mla_attend_shape *shape)
+{
+    return main_groups(shape) + (shape->rope_n + GROUP - 1) / GROUP;
+}
+
+static struct group group_at(const struct mla_attend_shape *shape,
+                             const struct mla_attend_keys *keys, int64_t number)
+{
+    const bool is_main = number < main_groups(shape);
+    const int64_t column = (is_main ? number : number - main_groups(shape)) * GROUP;
+    const int64_t width = is_main ? shape->main_n : shape->rope_n;
+    return (struct group){.keys = keys,
+                          .part = (is_main ? keys->main : keys->rope) + column,
+                          .stride = width,
+                          .columns = width - column < GROUP ? width - column : GROUP,
+                          .first = is_main ? column : shape->main_n + column};
+}
+
+static inline const uint16_t *key_at(const struct group *group, int64_t key)
+{
+    const int32_t *index = group->keys->index;
+    return group->part + (index != NULL ? index[key] : key) * group->stride;
+}
+
+static void widen_keys(const struct group *group, int64_t first, int64_t keys_n, float *to)
 {
     for (int64_t i = 0; i < keys_n; i++, to += GROUP) {
-        const uint16_t *from = group->part + key_row(keys, first + i) * group->stride;
+        const uint16_t *from = key_at(group, first + i);
         int64_t c = 0;
         for (; c + V_LANES <= group->columns; c += V_LANES) {
             _mm256_store_ps(to + c, widen8(from + c));
@@ -119,24 +149,20 @@ static void widen_keys(const struct group *group, const struct mla_attend_keys *
     }
 }
 
-/* Keys of the next block that will be widened by this group: on their way while scores are made. */
-static inline void fetch_ahead(const struct group *group, const struct mla_attend_keys *keys,
-                               int64_t first, int64_t n)
+static inline void fetch_some(struct fetch *fetch)
 {
-    const struct mla_attend_keys *next = keys->next;
-    if (next == NULL) {
-        return;
-    }
-    for (int64_t key = first; key < first + n && key < keys->next_n; key++) {
-        const uint16_t *row = group->part + key_row(next, key) * group->stride;
-        _mm_prefetch((const char *)row, _MM_HINT_T1);
-        _mm_prefetch((const char *)(row + group->columns - 1), _MM_HINT_T1);
+    const int64_t end = fetch->key + fetch->step;
+    for (; fetch->key < end && fetch->key < fetch->end; fetch->key++) {
+        const uint16_t *from = key_at(fetch->group, fetch->key);
+        _mm_prefetch((const char *)from, _MM_HINT_T1);
+        _mm_prefetch((const char *)(from + fetch->group->columns - 1), _MM_HINT_T1);
     }
 }
 
 /*
- * Scores of n keys and PANEL rows over one group: n is a constant at every call. Scores of the
- * panel's two vectors of rows lie apart; is_first says that there is nothing yet to add to.
+ * Scores of n keys and PANEL rows over one group; n is a constant at every call. Scores of the
+ * panel's two vectors of rows lie apart; is_first: there is nothing yet to add to. The loops have
+ * constant bounds so that every compiler unrolls them early and keeps the sums in registers.
  */
 __attribute__((always_inline)) static inline void score_tile(const int n, const float *queries,
                                                              const float *keys, int64_t columns,
@@ -144,7 +170,7 @@ __attribute__((always_inline)) static inline void score_tile(const int n, const 
 {
     __m256 sum[TILE_KEYS][2];
 #pragma GCC unroll 6
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < TILE_KEYS; i++) {
         sum[i][0] = _mm256_setzero_ps();
         sum[i][1] = _mm256_setzero_ps();
     }
@@ -154,240 +180,280 @@ __attribute__((always_inline)) static inline void score_tile(const int n, const 
             const __m256 a = _mm256_load_ps(queries + (c + second) * PANEL);
             const __m256 b = _mm256_load_ps(queries + (c + second) * PANEL + V_LANES);
 #pragma GCC unroll 6
-            for (int i = 0; i < n; i++) {
-                const __m256 key = _mm256_broadcast_ss(keys + i * GROUP + c + second);
-                sum[i][0] = _mm256_fmadd_ps(a, key, sum[i][0]);
-                sum[i][1] = _mm256_fmadd_ps(b, key, sum[i][1]);
+            for (int i = 0; i < TILE_KEYS; i++) {
+                if (i < n) {
+                    const __m256 key = _mm256_broadcast_ss(keys + i * GROUP + c + second);
+                    sum[i][0] = _mm256_fmadd_ps(a, key, sum[i][0]);
+                    sum[i][1] = _mm256_fmadd_ps(b, key, sum[i][1]);
+                }
             }
         }
     }
 #pragma GCC unroll 6
-    for (int i = 0; i < n; i++) {
-        if (!is_first) {
+    for (int i = 0; i < TILE_KEYS; i++) {
+        if (i < n && !is_first) {
             sum[i][0] = _mm256_add_ps(_mm256_load_ps(low + i * V_LANES), sum[i][0]);
             sum[i][1] = _mm256_add_ps(_mm256_load_ps(high + i * V_LANES), sum[i][1]);
         }
-        _mm256_store_ps(low + i * V_LANES, sum[i][0]);
-        _mm256_store_ps(high + i * V_LANES, sum[i][1]);
+        if (i < n) {
+            _mm256_store_ps(low + i * V_LANES, sum[i][0]);
+            _mm256_store_ps(high + i * V_LANES, sum[i][1]);
+        }
     }
 }
 
 /* n keys (any number), `low` and `high` at the scores of the first of them. */
-static inline void score_keys(const float *queries, const float *keys, int64_t columns, int64_t n,
-                              bool is_first, float *low, float *high)
+static void score_keys(const float *queries, const float *keys, int64_t columns, int64_t n,
+                       bool is_first, float *low, float *high, struct fetch *fetch)
 {
-    const float *end = keys + n * GROUP;
-    for (; keys + TILE_KEYS * GROUP <= end; keys += TILE_KEYS * GROUP) {
-        score_tile(TILE_KEYS, queries, keys, columns, is_first, low, high);
-        low += TILE_KEYS * V_LANES;
-        high += TILE_KEYS * V_LANES;
+    int64_t key = 0;
+    for (; key + TILE_KEYS <= n; key += TILE_KEYS) {
+        fetch_some(fetch);
+        score_tile(TILE_KEYS, queries, keys + key * GROUP, columns, is_first, low + key * V_LANES,
+                   high + key * V_LANES);
     }
-    for (; keys + 2 * GROUP <= end; keys += 2 * GROUP) {
-        score_tile(2, queries, keys, columns, is_first, low, high);
-        low += 2 * V_LANES;
-        high += 2 * V_LANES;
+    for (; key + 2 <= n; key += 2) {
+        score_tile(2, queries, keys + key * GROUP, columns, is_first, low + key * V_LANES,
+                   high + key * V_LANES);
     }
-    if (keys < end) {
-        score_tile(1, queries, keys, columns, is_first, low, high);
+    if (key < n) {
+        score_tile(1, queries, keys + key * GROUP, columns, is_first, low + key * V_LANES,
+                   high + key * V_LANES);
     }
 }
 
-/* Add a group to the scores of the keys some row sees. */
+/* Add a group to the scores of the keys some row sees; meanwhile fetch ahead_n keys of another. */
 static void score_group(const struct mla_step *step, const struct own *own,
-                        const struct group *group, const struct mla_attend_keys *keys,
-                        int64_t rows_n, int64_t most, bool is_first)
+                        const struct group *group, int64_t rows_n, int64_t most,
+                        const struct group *ahead, int64_t ahead_n)
 {
-    const int64_t width = 2 * step->pairs_n;
+    const int64_t panels_n = mla_step_up(rows_n, PANEL) / PANEL;
+    struct fetch fetch = {
+        .group = ahead, .end = ahead_n, .step = mla_step_up(TILE_KEYS, panels_n) / panels_n};
     for (int64_t first = 0; first < most; first += KEYS) {
         const int64_t keys_n = most - first < KEYS ? most - first : KEYS;
-        widen_keys(group, keys, first, keys_n, own->keys);
+        widen_keys(group, first, keys_n, own->keys);
         for (int64_t row = 0; row < rows_n; row += PANEL) {
             const int64_t lanes = rows_n - row <= V_LANES ? V_LANES : PANEL;
+            const float *queries = own->queries + row * 2 * step->pairs_n + group->first * PANEL;
             float *low = step->scores + row * step->keys_n + first * V_LANES;
             int64_t fewest_seen;
             int64_t most_seen;
             mla_step_range(step, row, lanes, &fewest_seen, &most_seen);
             const int64_t left = most_seen - first;
-            score_keys(group->queries + row * width, own->keys, mla_step_up(group->columns, 2),
-                       left < keys_n ? left : keys_n, is_first, low, low + V_LANES * step->keys_n);
-            if (row == 0) {
-                fetch_ahead(group, keys, first, KEYS);
-            }
+            score_keys(queries, own->keys, mla_step_up(group->columns, 2),
+                       left < keys_n ? left : keys_n, group->first == 0, low,
+                       low + V_LANES * step->keys_n, &fetch);
         }
     }
 }
 
+/* A group of the same keys is fetched ahead of its turn, and the first of the next block's. */
 static void score(const struct mla_attend_shape *shape, const struct mla_step *step,
                   const struct own *own, const struct mla_attend_keys *keys, int64_t rows_n,
                   int64_t most)
 {
-    for (int64_t c = 0; c < shape->main_n; c += GROUP) {
-        const int64_t left = shape->main_n - c;
-        const struct group group = {.part = keys->main + c,
-                                    .stride = shape->main_n,
-                                    .columns = left < GROUP ? left : GROUP,
-                                    .queries = own->queries + c * PANEL};
-        score_group(step, own, &group, keys, rows_n, most, c == 0);
-    }
-    for (int64_t c = 0; c < shape->rope_n; c += GROUP) {
-        const int64_t left = shape->rope_n - c;
-        const struct group group = {.part = keys->rope + c,
-                                    .stride = shape->rope_n,
-                                    .columns = left < GROUP ? left : GROUP,
-                                    .queries = own->queries + (shape->main_n + c) * PANEL};
-        score_group(step, own, &group, keys, rows_n, most, false);
+    const int64_t groups_n = groups(shape);
+    for (int64_t number = 0; number < groups_n; number++) {
+        const struct group group = group_at(shape, keys, number);
+        struct group ahead = {0};
+        int64_t ahead_n = 0;
+        if (number + 1 < groups_n) {
+            ahead = group_at(shape, keys, number + 1);
+            ahead_n = most;
+        } else if (keys->next != NULL) {
+            ahead = group_at(shape, keys->next, 0);
+            ahead_n = keys->next_n;
+        }
+        score_group(step, own, &group, rows_n, most, &ahead, ahead_n);
     }
 }
 
 /* ---- weighted sums ----------------------------------------------------------------------------*/
 
-/* Weights of rows lie V_LANES apart from key to key, values `vectors` vectors. */
-#define PAIR_WEIGHTS (2 * V_LANES)
+/* Where the weighted sums of some rows and COLUMNS columns are made. */
+struct place {
+    const int32_t *visible;
+    const float *weights[TILE_ROWS]; /* of each row, those of the next key V_LANES further on */
+    const float *alpha;              /* < 0: the row has no out yet */
+    const float *values;             /* [keys][COLUMNS] */
+    float *out;
+    int64_t out_stride;
+};
 
-/* Add keys first .. end-1 to the sums of n rows, first even; n and vectors are constants. An odd
- * last key is paired with a weight and a value of zero. */
-__attribute__((always_inline)) static inline void
-add_keys(const int n, const int vectors, __m256 (*sum)[WIDE], const float *weights,
-         const float *values, int64_t first, int64_t end)
+/*
+ * Add keys first .. end-1 to the sums of rows row .. row+n-1 of the place, n a constant at every
+ * call and first even. An odd last key is paired with a weight and a value of zero.
+ */
+__attribute__((always_inline)) static inline void add_keys(const int n, const struct place *place,
+                                                           int64_t row, int64_t first, int64_t end,
+                                                           __m256 (*sum)[2])
 {
-    const int64_t stride = vectors * V_LANES;
+    const float *const *weights = place->weights + row;
     int64_t key = first;
     for (; key + 2 <= end; key += 2) {
 #pragma GCC unroll 2
         for (int64_t second = 1; second >= 0; second--) {
-            const float *from = values + (key + second) * stride;
-            __m256 value[WIDE];
-#pragma GCC unroll 3
-            for (int j = 0; j < vectors; j++) {
-                value[j] = _mm256_load_ps(from + j * V_LANES);
-            }
-#pragma GCC unroll 4
-            for (int i = 0; i < n; i++) {
-                const __m256 p = _mm256_broadcast_ss(weights + (key + second) * V_LANES + i);
-#pragma GCC unroll 3
-                for (int j = 0; j < vectors; j++) {
-                    sum[i][j] = _mm256_fmadd_ps(p, value[j], sum[i][j]);
+            const float *value = place->values + (key + second) * COLUMNS;
+            const __m256 a = _mm256_load_ps(value);
+            const __m256 b = _mm256_load_ps(value + V_LANES);
+#pragma GCC unroll 6
+            for (int i = 0; i < TILE_ROWS; i++) {
+                if (i < n) {
+                    const __m256 p = _mm256_broadcast_ss(weights[i] + (key + second) * V_LANES);
+                    sum[i][0] = _mm256_fmadd_ps(p, a, sum[i][0]);
+                    sum[i][1] = _mm256_fmadd_ps(p, b, sum[i][1]);
                 }
             }
         }
     }
     if (key < end) {
         const __m256 zero = _mm256_setzero_ps();
-#pragma GCC unroll 4
-        for (int i = 0; i < n; i++) {
-            const __m256 p = _mm256_broadcast_ss(weights + key * V_LANES + i);
-#pragma GCC unroll 3
-            for (int j = 0; j < vectors; j++) {
-                const __m256 value = _mm256_load_ps(values + key * stride + j * V_LANES);
-                sum[i][j] = _mm256_fmadd_ps(p, value, _mm256_add_ps(sum[i][j], zero));
+        const __m256 a = _mm256_load_ps(place->values + key * COLUMNS);
+        const __m256 b = _mm256_load_ps(place->values + key * COLUMNS + V_LANES);
+#pragma GCC unroll 6
+        for (int i = 0; i < TILE_ROWS; i++) {
+            if (i < n) {
+                const __m256 p = _mm256_broadcast_ss(weights[i] + key * V_LANES);
+                sum[i][0] = _mm256_fmadd_ps(p, a, _mm256_add_ps(sum[i][0], zero));
+                sum[i][1] = _mm256_fmadd_ps(p, b, _mm256_add_ps(sum[i][1], zero));
             }
         }
     }
 }
 
-/* Bring `vectors` vectors of a row's out up to date; alpha < 0: the row has none yet. */
-__attribute__((always_inline)) static inline void put_row(const int vectors, const __m256 *sum,
-                                                          float alpha, float *out)
+__attribute__((always_inline)) static inline void clear(__m256 (*sum)[2])
 {
-#pragma GCC unroll 3
-    for (int j = 0; j < vectors; j++) {
-        if (alpha < 0.0f) {
-            _mm256_storeu_ps(out + j * V_LANES, sum[j]);
-        } else {
-            const __m256 earlier = _mm256_loadu_ps(out + j * V_LANES);
-            _mm256_storeu_ps(out + j * V_LANES,
-                             _mm256_fmadd_ps(_mm256_set1_ps(alpha), earlier, sum[j]));
+#pragma GCC unroll 6
+    for (int i = 0; i < TILE_ROWS; i++) {
+        sum[i][0] = _mm256_setzero_ps();
+        sum[i][1] = _mm256_setzero_ps();
+    }
+}
+
+/* Bring a row's out up to date. */
+__attribute__((always_inline)) static inline void put_row(const __m256 sum[2], float alpha,
+                                                          float *out)
+{
+    __m256 a = sum[0];
+    __m256 b = sum[1];
+    if (alpha >= 0.0f) {
+        const __m256 factor = _mm256_set1_ps(alpha);
+        a = _mm256_fmadd_ps(factor, _mm256_loadu_ps(out), a);
+        b = _mm256_fmadd_ps(factor, _mm256_loadu_ps(out + V_LANES), b);
+    }
+    _mm256_storeu_ps(out, a);
+    _mm256_storeu_ps(out + V_LANES, b);
+}
+
+/* n rows that see different keys: together what all of them see, then each on its own. */
+__attribute__((always_inline)) static inline void weigh_apart(const int n,
+                                                              const struct place *place)
+{
+    __m256 sum[TILE_ROWS][2];
+    float kept[TILE_ROWS][COLUMNS];
+    int64_t shared = place->visible[0];
+    for (int i = 1; i < n; i++) {
+        shared = place->visible[i] < shared ? place->visible[i] : shared;
+    }
+    shared = shared / 2 * 2;
+    clear(sum);
+    add_keys(n, place, 0, 0, shared, sum);
+#pragma GCC unroll 6
+    for (int i = 0; i < TILE_ROWS; i++) {
+        _mm256_storeu_ps(kept[i], sum[i][0]);
+        _mm256_storeu_ps(kept[i] + V_LANES, sum[i][1]);
+    }
+    for (int i = 0; i < n; i++) {
+        if (place->visible[i] > 0) {
+            __m256 row[1][2] = {{_mm256_loadu_ps(kept[i]), _mm256_loadu_ps(kept[i] + V_LANES)}};
+            add_keys(1, place, i, shared, place->visible[i], row);
+            put_row(row[0], place->alpha[i], place->out + i * place->out_stride);
         }
     }
 }
 
-/* TILE_ROWS rows of which the first n exist, by `vectors` vectors of columns. */
-__attribute__((always_inline)) static inline void
-weigh_tile(const int vectors, int64_t n, const int32_t *visible, const float *alpha,
-           const float *weights, const float *values, float *out, int64_t out_stride)
+__attribute__((always_inline)) static inline void weigh_tile(const int n, const struct place *place)
 {
-    __m256 sum[TILE_ROWS][WIDE];
-    int64_t fewest = visible[0];
     bool is_even = true;
-    for (int64_t i = 1; i < n; i++) {
-        is_even = is_even && visible[i] == visible[0];
-        fewest = visible[i] < fewest ? visible[i] : fewest;
+    for (int i = 1; i < n; i++) {
+        is_even = is_even && place->visible[i] == place->visible[0];
     }
-#pragma GCC unroll 4
-    for (int i = 0; i < TILE_ROWS; i++) {
-#pragma GCC unroll 3
-        for (int j = 0; j < vectors; j++) {
-            sum[i][j] = _mm256_setzero_ps();
-        }
-    }
-    fewest = is_even ? fewest : fewest / 2 * 2;
-    add_keys(TILE_ROWS, vectors, sum, weights, values, 0, fewest);
-    if (is_even && n == TILE_ROWS && fewest > 0) {
-#pragma GCC unroll 4
+    if (!is_even) {
+        weigh_apart(n, place);
+    } else if (place->visible[0] > 0) {
+        __m256 sum[TILE_ROWS][2];
+        clear(sum);
+        add_keys(n, place, 0, 0, place->visible[0], sum);
+#pragma GCC unroll 6
         for (int i = 0; i < TILE_ROWS; i++) {
-            put_row(vectors, sum[i], alpha[i], out + i * out_stride);
-        }
-        return;
-    }
-    float kept[TILE_ROWS][WIDE * V_LANES];
-#pragma GCC unroll 4
-    for (int i = 0; i < TILE_ROWS; i++) {
-#pragma GCC unroll 3
-        for (int j = 0; j < vectors; j++) {
-            _mm256_storeu_ps(kept[i] + j * V_LANES, sum[i][j]);
-        }
-    }
-    for (int64_t i = 0; i < n; i++) {
-        __m256 row[1][WIDE];
-#pragma GCC unroll 3
-        for (int j = 0; j < vectors; j++) {
-            row[0][j] = _mm256_loadu_ps(kept[i] + j * V_LANES);
-        }
-        if (visible[i] > 0) {
-            add_keys(1, vectors, row, weights + i, values, fewest, is_even ? fewest : visible[i]);
-            put_row(vectors, row[0], alpha[i], out + i * out_stride);
+            if (i < n) {
+                put_row(sum[i], place->alpha[i], place->out + i * place->out_stride);
+            }
         }
     }
 }
 
-/* All rows, by `vectors` vectors of columns from `column` on. */
-__attribute__((always_inline)) static inline void
-weigh_columns(const int vectors, const struct mla_attend_shape *shape, const struct mla_step *step,
-              const struct own *own, const struct mla_attend_keys *keys, int64_t rows_n,
-              int64_t most, int64_t column, float *out)
+static void weigh6(const struct place *place)
 {
-    const int64_t stride = vectors * V_LANES;
-    for (int64_t key = 0; key < most; key++) {
-        const uint16_t *from = keys->main + key_row(keys, key) * shape->main_n + column;
-#pragma GCC unroll 3
-        for (int j = 0; j < vectors; j++) {
-            _mm256_store_ps(own->values + key * stride + j * V_LANES, widen8(from + j * V_LANES));
+    weigh_tile(6, place);
+}
+
+static void weigh4(const struct place *place)
+{
+    weigh_tile(4, place);
+}
+
+static void weigh1(const struct place *place)
+{
+    weigh_tile(1, place);
+}
+
+/* COLUMNS columns of all rows, `out` at the first row's: six rows at a time, the last ones four. */
+static void weigh_columns(const struct mla_attend_shape *shape, const struct mla_step *step,
+                          const float *values, int64_t rows_n, float *out)
+{
+    const float *weights = (const float *)(const void *)step->weights;
+    int64_t n;
+    for (int64_t row = 0; row < rows_n; row += n) {
+        const int64_t left = rows_n - row;
+        struct place place = {.visible = step->visible + row,
+                              .alpha = step->alpha + row,
+                              .values = values,
+                              .out = out + row * shape->value_n,
+                              .out_stride = shape->value_n};
+        n = left >= 6 && left != 8 ? 6 : left >= 4 ? 4 : 1;
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t vector = (row + i) / V_LANES;
+            place.weights[i] = weights + vector * V_LANES * step->keys_n + (row + i) % V_LANES;
         }
-    }
-    for (int64_t row = 0; row < rows_n; row += TILE_ROWS) {
-        const float *weights = (const float *)(const void *)step->weights +
-                               row / V_LANES * V_LANES * step->keys_n + row % V_LANES;
-        weigh_tile(vectors, rows_n - row < TILE_ROWS ? rows_n - row : TILE_ROWS,
-                   step->visible + row, step->alpha + row, weights, own->values,
-                   out + row * shape->value_n + column, shape->value_n);
+        if (n == 6) {
+            weigh6(&place);
+        } else if (n == 4) {
+            weigh4(&place);
+        } else {
+            weigh1(&place);
+        }
     }
 }
 
-/* value_n is a multiple of 32: 24 columns a time, in the end 16 once or twice. */
+/* value_n is a multiple of 32: a cache line of each key is widened, into two panels. */
 static void weigh(const struct mla_attend_shape *shape, const struct mla_step *step,
                   const struct own *own, const struct mla_attend_keys *keys, int64_t rows_n,
                   int64_t most, float *out)
 {
-    int64_t column = 0;
-    while (column < shape->value_n) {
-        const int64_t left = shape->value_n - column;
-        if (left == 16 || left == 32) {
-            weigh_columns(NARROW, shape, step, own, keys, rows_n, most, column, out);
-            column += NARROW * V_LANES;
-        } else {
-            weigh_columns(WIDE, shape, step, own, keys, rows_n, most, column, out);
-            column += WIDE * V_LANES;
+    float *second = own->values + step->keys_n * COLUMNS;
+    for (int64_t column = 0; column < shape->value_n; column += 2 * COLUMNS) {
+        for (int64_t key = 0; key < most; key++) {
+            const int64_t row = keys->index != NULL ? keys->index[key] : key;
+            const uint16_t *from = keys->main + row * shape->main_n + column;
+            _mm256_store_ps(own->values + key * COLUMNS, widen8(from));
+            _mm256_store_ps(own->values + key * COLUMNS + V_LANES, widen8(from + V_LANES));
+            _mm256_store_ps(second + key * COLUMNS, widen8(from + COLUMNS));
+            _mm256_store_ps(second + key * COLUMNS + V_LANES, widen8(from + COLUMNS + V_LANES));
         }
+        weigh_columns(shape, step, own->values, rows_n, out + column);
+        weigh_columns(shape, step, second, rows_n, out + column + COLUMNS);
     }
 }
 
