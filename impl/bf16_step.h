@@ -32,8 +32,8 @@
 #include "impl/exp2_bf16.h"
 #include "impl/mla.h"
 
+#include <emmintrin.h>
 #include <string.h>
-#include <xmmintrin.h>
 
 #define MLA_STEP_ROWS  128 /* query rows of a tile: mla_attend.rows_n */
 #define MLA_STEP_GROUP 64  /* columns of a score that are summed by themselves */
@@ -311,30 +311,42 @@ static inline float mla_step_finish(const struct mla_attend_shape *shape,
     return sum;
 }
 
-/*
- * mla_attend.store. The sparse operation's order deals latents out to four quarters of the row; 64
- * latents are rounded first and dealt out then. The reader of mla_attend.store may do without: any
- * other order is column by column.
- */
+/* Eight groups of four go to four rows of eight. */
+static inline void mla_step_deal(const uint16_t groups[32], uint16_t *to, int64_t stride)
+{
+    const __m128i *from = (const void *)groups;
+    const __m128i ab = _mm_loadu_si128(from); /* groups a and b, .. */
+    const __m128i cd = _mm_loadu_si128(from + 1);
+    const __m128i ef = _mm_loadu_si128(from + 2);
+    const __m128i gh = _mm_loadu_si128(from + 3);
+    const __m128i ac = _mm_unpacklo_epi16(ab, cd);
+    const __m128i bd = _mm_unpackhi_epi16(ab, cd);
+    const __m128i eg = _mm_unpacklo_epi16(ef, gh);
+    const __m128i fh = _mm_unpackhi_epi16(ef, gh);
+    const __m128i a_d01 = _mm_unpacklo_epi16(ac, bd); /* elements 0 of a to d, then 1 */
+    const __m128i a_d23 = _mm_unpackhi_epi16(ac, bd);
+    const __m128i e_h01 = _mm_unpacklo_epi16(eg, fh);
+    const __m128i e_h23 = _mm_unpackhi_epi16(eg, fh);
+    _mm_storeu_si128((void *)to, _mm_unpacklo_epi64(a_d01, e_h01));
+    _mm_storeu_si128((void *)(to + stride), _mm_unpackhi_epi64(a_d01, e_h01));
+    _mm_storeu_si128((void *)(to + 2 * stride), _mm_unpacklo_epi64(a_d23, e_h23));
+    _mm_storeu_si128((void *)(to + 3 * stride), _mm_unpackhi_epi64(a_d23, e_h23));
+}
+
+/* mla_attend.store: column by column, or the sparse operation's order, latent l to place l div 4 of
+ * quarter l mod 4. */
 static inline void mla_step_store(const struct mla_attend_shape *shape, const float *row,
                                   int32_t out_order, uint16_t *out)
 {
     const int64_t n = shape->value_n;
-    if (out_order == MLA_OUT_NATURAL) {
-        for (int64_t c = 0; c < n; c += V_LANES) {
-            v_put_bf16(out + c, v_load(row + c));
-        }
-        return;
-    }
     for (int64_t c = 0; c < n; c += 32) {
         uint16_t near[32];
+        uint16_t *to = out_order == MLA_OUT_NATURAL ? out + c : near;
         for (int64_t i = 0; i < 32; i += V_LANES) {
-            v_put_bf16(near + i, v_load(row + c + i));
+            v_put_bf16(to + i, v_load(row + c + i));
         }
-        for (int64_t quarter = 0; quarter < 4; quarter++) {
-            for (int64_t i = 0; i < 8; i++) {
-                out[quarter * (n / 4) + c / 4 + i] = near[4 * i + quarter];
-            }
+        if (out_order != MLA_OUT_NATURAL) {
+            mla_step_deal(near, out + c / 4, n / 4);
         }
     }
 }

@@ -11,5 +11,6 @@ extern const struct mla_kernel mla_kernel_plain;
 extern const struct mla_kernel mla_kernel_nki;
 extern const struct mla_kernel mla_kernel_ttnn;
 extern const struct mla_kernel mla_kernel_scalar;
+extern const struct mla_kernel mla_kernel_avx512bf16; /* MLA_HAS_AVX512BF16 */
 
 #endif

@@ -9,10 +9,10 @@
 #include <string.h>
 
 static const struct mla_kernel *const kernels[] = {
-    &mla_kernel_ttnn,
-    &mla_kernel_nki,
-    &mla_kernel_plain,
-    &mla_kernel_scalar,
+    &mla_kernel_ttnn,       &mla_kernel_nki, &mla_kernel_plain, &mla_kernel_scalar,
+#if defined(MLA_HAS_AVX512BF16)
+    &mla_kernel_avx512bf16,
+#endif
 };
 
 const struct mla_kernel *const *mla_registry_kernels(size_t *n)
