@@ -24,7 +24,7 @@
 
 #define GROUP      MLA_STEP_GROUP
 #define PANEL      16 /* rows whose queries lie together */
-#define KEYS       96 /* keys widened at a time, with 16 rows' queries: 28 KiB */
+#define KEYS       66 /* keys widened at a time, with 16 rows' queries: 21 KiB */
 #define TILE_KEYS  6
 #define TILE_ROWS  6
 #define COLUMNS    16 /* of a tile of weighted sums */
@@ -206,19 +206,23 @@ __attribute__((always_inline)) static inline void score_tile(const int n, const 
 static void score_keys(const float *queries, const float *keys, int64_t columns, int64_t n,
                        bool is_first, float *low, float *high, struct fetch *fetch)
 {
-    int64_t key = 0;
-    for (; key + TILE_KEYS <= n; key += TILE_KEYS) {
+    int64_t tile;
+    for (int64_t key = 0; key < n; key += tile) {
+        const int64_t left = n - key;
+        const float *from = keys + key * GROUP;
+        float *to_low = low + key * V_LANES;
+        float *to_high = high + key * V_LANES;
         fetch_some(fetch);
-        score_tile(TILE_KEYS, queries, keys + key * GROUP, columns, is_first, low + key * V_LANES,
-                   high + key * V_LANES);
-    }
-    for (; key + 2 <= n; key += 2) {
-        score_tile(2, queries, keys + key * GROUP, columns, is_first, low + key * V_LANES,
-                   high + key * V_LANES);
-    }
-    if (key < n) {
-        score_tile(1, queries, keys + key * GROUP, columns, is_first, low + key * V_LANES,
-                   high + key * V_LANES);
+        tile = left >= 6 && left != 8 ? 6 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+        if (tile == 6) {
+            score_tile(6, queries, from, columns, is_first, to_low, to_high);
+        } else if (tile == 4) {
+            score_tile(4, queries, from, columns, is_first, to_low, to_high);
+        } else if (tile == 2) {
+            score_tile(2, queries, from, columns, is_first, to_low, to_high);
+        } else {
+            score_tile(1, queries, from, columns, is_first, to_low, to_high);
+        }
     }
 }
 

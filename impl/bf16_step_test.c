@@ -22,14 +22,19 @@
 #define BLOCKS_MAX   4
 #define WIDTH_MAX    640
 
-/* The kernels this machine can run. */
+/* The kernels this build has; not every machine can run them. The last entry ends the table. */
 static const struct {
     const char *name;
     const struct mla_attend *attend;
     bool (*usable)(void);
 } kernels[] = {
+#if defined(MLA_HAS_AVX2)
     {"avx2", &mla_attend_avx2, mla_cpu_has_avx2},
+#endif
+#if defined(MLA_HAS_AVX512BF16)
     {"avx512bf16", &mla_attend_avx512bf16, mla_cpu_has_avx512bf16},
+#endif
+    {NULL, NULL, NULL},
 };
 
 enum { Q, MAIN, Q_ROPE, ROPE, PARTS };
@@ -250,7 +255,8 @@ static void draw_tile(struct tile *tile, uint64_t seed, int64_t block_keys)
         poison_keys(&from, tile);
     }
     if (draw(&from, 0, 3) == 0) {
-        tile->part[Q][draw(&from, 0, tile->rows_n * tile->shape.main_n - 1)] = not_finite(&from);
+        const int64_t place = draw(&from, 0, tile->rows_n * tile->shape.main_n - 1);
+        tile->part[Q][place] = not_finite(&from);
     }
     for (int64_t r = 0; r < tile->rows_n; r++) {
         for (int64_t b = 0; b < tile->blocks_n; b++) {
@@ -443,7 +449,7 @@ static void test_tiles(void **state)
     struct tile *tile = test_alloc(sizeof *tile);
     int kernels_n = 0;
     (void)state;
-    for (size_t k = 0; k < COUNT(kernels); k++) {
+    for (size_t k = 0; kernels[k].name != NULL; k++) {
         struct census census = {0};
         if (!kernels[k].usable()) {
             print_message("%s: not on this machine, skipped\n", kernels[k].name);
@@ -548,7 +554,7 @@ static void try_sparse(struct mla_sparse_args *args)
     uint16_t *out[COUNT(kernels)];
     float *stats[COUNT(kernels)];
     int done = -1;
-    for (size_t k = 0; k < COUNT(kernels); k++) {
+    for (size_t k = 0; kernels[k].name != NULL; k++) {
         out[k] = args->out = test_alloc(values_n * sizeof **out);
         stats[k] = args->stats = test_alloc(values_n / LATENT * 2 * sizeof **stats);
         if (!kernels[k].usable()) {
@@ -562,7 +568,7 @@ static void try_sparse(struct mla_sparse_args *args)
         }
         done = (int)k;
     }
-    for (size_t k = 0; k < COUNT(kernels); k++) {
+    for (size_t k = 0; kernels[k].name != NULL; k++) {
         free(out[k]);
         free(stats[k]);
     }
@@ -701,7 +707,7 @@ static void test_ring(void **state)
         other_out[i] = test_alloc(values_n * sizeof **out);
         other_stats[i] = test_alloc(2 * HEADS * ROWS * sizeof **stats);
     }
-    for (size_t k = 0; k < COUNT(kernels); k++) {
+    for (size_t k = 0; kernels[k].name != NULL; k++) {
         if (!kernels[k].usable()) {
             continue;
         }
