@@ -497,7 +497,7 @@ static void block(const struct mla_attend_shape *shape, void *scratch, int64_t r
                       keys, split, state);
     }
     add_values(shape, &step, &own, rows_n, keys, most, state->out);
-    _mm_setcsr(callers);
+    mla_step_restore(callers);
 }
 
 const struct mla_attend mla_attend_avx512bf16 = {

@@ -129,12 +129,22 @@ static inline void mla_step_query(const struct mla_attend_shape *shape, void *sc
     *step.fresh = 1;
 }
 
-/* Subnormals are zero, in and out; returns what to restore. */
+/*
+ * Subnormals are zero from here on, in and out, up to mla_step_restore. A compiler knows nothing of
+ * MXCSR and may compute before or after; what it loads in between and stores in between it may not.
+ */
 static inline unsigned mla_step_flush(void)
 {
     const unsigned callers = _mm_getcsr();
     _mm_setcsr(callers | 0x8040U);
+    __asm__ volatile("" ::: "memory");
     return callers;
+}
+
+static inline void mla_step_restore(unsigned callers)
+{
+    __asm__ volatile("" ::: "memory");
+    _mm_setcsr(callers);
 }
 
 /*
@@ -306,7 +316,7 @@ static inline float mla_step_finish(const struct mla_attend_shape *shape,
         for (int64_t c = 0; c < shape->value_n; c += V_LANES) {
             v_store(out + c, v_div(v_load(out + c), divisor));
         }
-        _mm_setcsr(callers);
+        mla_step_restore(callers);
     }
     return sum;
 }

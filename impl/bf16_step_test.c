@@ -4,7 +4,7 @@
  * plainly (bf16_reference.h), on drawn tiles; and whole operations against it and each other.
  *
  * A tile: up to 128 rows, each with its own part of the same blocks of keys, in widths and data
- * that reach every tail and every branch: subnormal numbers, scales from 2^-140 to 2^100, weights
+ * that reach every tail and every branch: subnormal numbers, every scale there can be, weights
  * that underflow, equal maxima, sums that overflow, NaN in keys that a row does not see and in rows
  * beside good ones. Not a number is compared as such, since its bits mean nothing; everything else
  * exactly, but for the sign of a maximum of 0, which nothing depends on.
@@ -151,8 +151,8 @@ static double score_size(const struct tile *tile)
 /* Mostly such that weights spread over many binades, and the ends of what a scale can be. */
 static float draw_scale(struct draw *from, const struct tile *tile)
 {
-    static const float ends[] = {0x1.8p-140f, 0x1p-126f, 0x1.2p-61f, 0x1p-60f,       0x1.6p-3f,
-                                 0x1p0f,      0x1p60f,   0x1.3p+61f, 0x1.234568p100f};
+    static const float ends[] = {0x1p-149f, 0x1.8p-140f, 0x1p-126f,  0x1.2p-64f,      0x1p-64f,
+                                 0x1.6p-3f, 0x1p64f,     0x1.3p+64f, 0x1.234568p100f, 0x1.8p127f};
     const double size = score_size(tile);
     const double significand = 1.0 + (double)draw(from, 0, 999) / 1000;
     const double fitted = ldexp(significand, (int)draw(from, -3, 8));
