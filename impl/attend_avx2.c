@@ -482,7 +482,7 @@ static void block(const struct mla_attend_shape *shape, void *scratch, int64_t r
         }
         weigh(shape, &step, &own, keys, rows_n, most, state->out);
     }
-    _mm_setcsr(callers);
+    mla_step_restore(callers);
 }
 
 const struct mla_attend mla_attend_avx2 = {
