@@ -11,6 +11,7 @@
 
 #include "fuzz/call.h"
 #include "fuzz/judge_internal.h"
+#include "fuzz/kernels.h"
 #include "fuzz/relations.h"
 
 static void drop_truths(struct mla_subject *subject)
@@ -93,7 +94,7 @@ static bool offered(const struct mla_tensors *t, const struct mla_kernel *kernel
 {
     bool is_ring = t->test.op == MLA_OP_RING;
     const char *why = NULL;
-    if (kernel->usable != NULL && !kernel->usable())
+    if (!mla_kernel_is_usable(kernel))
         why = "the kernel is not usable on this CPU";
     else if (is_ring ? kernel->ring == NULL : kernel->sparse == NULL)
         why = "the kernel does not offer this operation";
@@ -231,7 +232,10 @@ static void judge_valid(struct mla_subject *subject, const struct mla_kernel *ke
 void mla_subject_judge(struct mla_subject *subject, const struct mla_kernel *kernel,
                        const struct mla_judge_options *options, struct mla_verdict *verdict)
 {
-    *verdict = (struct mla_verdict){.kind = MLA_VERDICT_PASS, .relation = "", .max_energy = -1};
+    *verdict = (struct mla_verdict){.kind = MLA_VERDICT_PASS,
+                                    .relation = "",
+                                    .plain_oracle = options->plain_oracle,
+                                    .max_energy = -1};
     if (!refresh(subject, verdict) || !offered(subject->tensors, kernel, verdict))
         return;
     if (subject->tensors->test.set_n > 0)

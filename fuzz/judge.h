@@ -40,6 +40,7 @@ struct mla_verdict {
     int64_t nonfinite_n;   /* NaN or Inf takes part */
     int64_t range_n;       /* a sum may leave the range of float32 */
     int64_t no_bound_n;    /* the declared error is too large for an interval, or not promised */
+    bool plain_oracle;  /* judged by the definition in MPFR: whoever repeats it must ask for that */
     bool oracle_failed; /* the oracle contradicted itself: its fault, and the row's verdict none */
     double max_energy;  /* worst energy/threshold of the row-energy tests, -1: none made */
     struct mla_metrics metrics;

@@ -168,3 +168,8 @@ int32_t mla_kernels_add(struct mla_kernel_list *kernels, const char *spec, char 
         return add_plugin(kernels, spec, error, error_bytes);
     return add_builtin(kernels, spec, error, error_bytes);
 }
+
+bool mla_kernel_is_usable(const struct mla_kernel *kernel)
+{
+    return kernel->usable == NULL || kernel->usable();
+}

@@ -33,4 +33,7 @@ struct mla_kernel_list {
 int32_t mla_kernels_add(struct mla_kernel_list *kernels, const char *spec, char *error,
                         size_t error_bytes);
 
+/* Can it run on this CPU? One that cannot is named as skipped, never counted as passed. */
+bool mla_kernel_is_usable(const struct mla_kernel *kernel);
+
 #endif

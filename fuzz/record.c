@@ -86,11 +86,12 @@ void mla_record_case(const struct mla_case *test, const char *line, struct mla_s
         record_sparse(&test->sparse, row);
 }
 
-const char *mla_record_repro(const char *spec, const char *line, char text[MLA_REPRO_MAX])
+const char *mla_record_repro(const char *spec, const char *line, bool plain_oracle,
+                             char text[MLA_REPRO_MAX])
 {
     bool plain = strcspn(spec, "*?[]'\" $;&|<>()\\") == strlen(spec);
-    snprintf(text, MLA_REPRO_MAX, "mlacheck run --kernel %s%s%s --case '%s'", plain ? "" : "'",
-             spec, plain ? "" : "'", line);
+    snprintf(text, MLA_REPRO_MAX, "mlacheck run --kernel %s%s%s%s --case '%s'", plain ? "" : "'",
+             spec, plain ? "" : "'", plain_oracle ? " --oracle definition" : "", line);
     return text;
 }
 
@@ -109,7 +110,8 @@ void mla_record_print(FILE *file, const struct mla_case *test, const char *spec,
                 verdict->lo, verdict->hi, verdict->max_ratio);
     else if (has_element)
         fprintf(file, " %s", verdict->element);
-    fprintf(file, ": %s\n  repro: %s\n", verdict->reason, mla_record_repro(spec, line, repro));
+    fprintf(file, ": %s\n  repro: %s\n", verdict->reason,
+            mla_record_repro(spec, line, verdict->plain_oracle, repro));
 }
 
 /* The counts, and the figures of the elements that have any. Returns how many. */
@@ -160,7 +162,7 @@ int32_t mla_record_store(struct mla_store *store, const struct mla_case *test, c
         .oracle_seconds = verdict->oracle_seconds,
         .metrics = metrics,
         .metrics_n = valued ? collect_metrics(verdict, metrics) : 0,
-        .repro = mla_record_repro(spec, line, repro),
+        .repro = mla_record_repro(spec, line, verdict->plain_oracle, repro),
     };
     return mla_store_verdict(store, &stored);
 }

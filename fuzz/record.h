@@ -22,9 +22,10 @@ void mla_counts_add(struct mla_counts *counts, const struct mla_verdict *verdict
 /* The store's view of a case. line must outlive the result. */
 void mla_record_case(const struct mla_case *test, const char *line, struct mla_store_case *row);
 
-/* "mlacheck run --kernel 'SPEC' --case 'LINE'"; returns text. */
+/* "mlacheck run --kernel 'SPEC' --case 'LINE'", with --oracle definition if plain; returns text. */
 #define MLA_REPRO_MAX (MLA_CASE_LINE_MAX + 320)
-const char *mla_record_repro(const char *spec, const char *line, char text[MLA_REPRO_MAX]);
+const char *mla_record_repro(const char *spec, const char *line, bool plain_oracle,
+                             char text[MLA_REPRO_MAX]);
 
 /*
  * The two lines of a failure:

@@ -176,7 +176,7 @@ static void begin_flight(const struct mla_case *test, const char *spec)
         return;
     mla_case_format(test, line);
     mla_record_case(test, line, &row);
-    mla_store_inflight_begin(state.store, &row, spec, mla_record_repro(spec, line, repro));
+    mla_store_inflight_begin(state.store, &row, spec, mla_record_repro(spec, line, false, repro));
 }
 
 static void end_flight(void)

@@ -21,13 +21,15 @@ extern "C" {
 
 /*
  * A count of roundings that depends on the case:
- *     constant + per_width*width + per_key*keys + per_block*blocks
- * where per_key counts at most most_keys of the keys, if that is > 0 (a sum that starts anew).
+ *     constant + per_width*width + per_key*min(keys, most_keys) + per_block*blocks
  * width: columns of a key (ring head_dim, sparse latent + rope). keys: keys the row sees, copies
- * counted. blocks: ceil(keys / block_keys); for block_keys = 0 (ring only) the call's k_chunk_size,
- * counted per shard: sum over shards of ceil(visible keys of the shard / k_chunk_size), with
- * shard_block_keys of the model in the place of k_chunk_size if that is > 0. constant may be
- * negative (blocks - 1); a total below 0 counts as 0.
+ * counted. most_keys: 0 for all of them; > 0 for a sum that starts from nothing every so many keys at
+ * most and is then added to what is held (which is what per_block counts): the way of a term through
+ * its own part has at most so many roundings, however many keys there are. blocks: ceil(keys /
+ * block_keys); for block_keys = 0 (ring only) the K chunks the row sees: the sum over shards of
+ * ceil(visible keys of the shard / k_chunk_size), or, if shard_block_keys of the model is > 0, that
+ * in the place of the call's k_chunk_size. constant may be negative (blocks - 1); a total below 0
+ * counts as 0. The other terms are in [0, 1e9], block_keys and most_keys >= 0.
  */
 struct mla_depth {
     double constant;
@@ -58,9 +60,10 @@ enum mla_arg_form {
  *     q_pos_offset left out. Ring: shard by shard in the order of the ring's schedule (below), in
  *     each by local row;
  *   - blocks are cut from that order: p_block_keys keys each, the last one shorter; or, for 0 (ring
- *     only), the K chunks: rows 0 .. k_chunk_size-1 of each shard, the next k_chunk_size, and so on,
- *     as far as the row sees them. (It sees a prefix of every shard, so all its chunks of a shard
- *     but the last are full.) Shards and chunks it sees nothing of are no blocks;
+ *     only), the K chunks: rows 0 .. c-1 of each shard, the next c, and so on, as far as the row sees
+ *     them; c is shard_block_keys if that is > 0, else the call's k_chunk_size. (It sees a prefix of
+ *     every shard, so all its chunks of a shard but the last are full; a chunk never reaches into the
+ *     next shard.) Shards and chunks it sees nothing of are no blocks;
  *   - p is formed with the largest score of its own block and all blocks before it;
  *   - afterwards it is only carried on by rescale factors, at most one for each later block. Two
  *     states with maxima of their own that are merged are not BLOCKS.
@@ -123,7 +126,7 @@ struct mla_model {
                                    0: nothing is said of small arguments */
     double p_u;                 /* rounding of p before P*V: 0, 2^-8 nearest bf16, 2^-7 truncated */
     int32_t p_frame;            /* enum mla_p_frame */
-    int32_t p_block_keys;       /* for MLA_P_FRAME_BLOCKS; 0: k_chunk_size per shard */
+    int32_t p_block_keys;       /* for MLA_P_FRAME_BLOCKS; 0: the K chunks, shard by shard */
     int32_t sum_rounded;        /* 1: the denominator adds the rounded p */
     struct mla_depth rescales;  /* most rescale factors one key's weight can meet, merges counted;
                                    a factor of exactly 1 is free when exp(0) is exactly 1 */
@@ -140,9 +143,10 @@ struct mla_model {
     int32_t stats_max;          /* enum mla_stats_max */
     int32_t weights_ignore_v;   /* 1: p, m, rescale factors and l never depend on V's values */
     int32_t acc_stores;         /* enum mla_acc_stores */
-    int32_t shard_block_keys; /* ring, > 0: the kernel cuts each shard into blocks of so many rows,
-                                   whatever the call's k_chunk_size. They are the K chunks meant by
-                                   p_block_keys and block_keys 0. 0: the call's */
+    int32_t shard_block_keys;   /* ring, > 0: the kernel cuts each shard, from its first row, into
+                                   chunks of so many rows whatever the call's k_chunk_size; these
+                                   are the K chunks that p_block_keys 0 and block_keys 0 mean.
+                                   0: the call's. Sparse: must be 0 */
 };
 
 /* Promises. What is not promised is not tested, and is counted as unsupported. */
@@ -166,7 +170,8 @@ enum mla_promise {
  */
 struct mla_kernel {
     uint32_t abi;         /* MLA_KERNEL_ABI; another number is refused, naming both */
-    uint32_t struct_size; /* sizeof(struct mla_kernel) */
+    uint32_t struct_size; /* sizeof(struct mla_kernel). ABI 1 is not released: a plug-in built with
+                             an older header is refused with both sizes, never read as this one */
     const char *name;     /* [a-z0-9-]+ */
     uint64_t promises;    /* enum mla_promise */
     struct mla_model ring_model;

@@ -130,7 +130,7 @@ double mla_truth_disagreement(const struct mla_truth *a, const struct mla_truth 
     double worst = 0.0;
 
     if (a->state != b->state || a->keys_n != b->keys_n || a->columns_n != b->columns_n ||
-        a->width != b->width || a->shard_blocks != b->shard_blocks || !(a->scale == b->scale)) {
+        a->width != b->width || a->is_ring != b->is_ring || !(a->scale == b->scale)) {
         return INFINITY;
     }
     if (a->state != MLA_ROW_OK) {

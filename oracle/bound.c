@@ -488,7 +488,7 @@ int32_t mla_bound_row(const struct mla_truth *truth, const struct mla_model *mod
     if (state != MLA_BOUND_OK) {
         return state;
     }
-    if (mla_bound_model_error(model, truth->shard_blocks >= 0) != NULL) {
+    if (mla_bound_model_error(model, truth->is_ring) != NULL) {
         return MLA_BOUND_MODEL;
     }
     const int64_t work_n = truth->columns_n > truth->keys_n ? truth->columns_n : truth->keys_n;

@@ -70,7 +70,7 @@ int32_t mla_bound_stats(const struct mla_truth *truth, const struct mla_model *m
     default:
         return MLA_BOUND_RANGE;
     }
-    if (mla_bound_model_error(model, truth->shard_blocks >= 0) != NULL) {
+    if (mla_bound_model_error(model, truth->is_ring) != NULL) {
         return MLA_BOUND_MODEL;
     }
     state = MLA_ERR_NOMEM;

@@ -202,19 +202,30 @@ static void accumulator_roundings(void **state)
     mla_oracle_test_row_free(row);
 }
 
-/* Every depth term counts as it says: constant + width + keys + blocks, 33 keys in blocks of 16. */
+/* Every depth term counts as it says: constant + width + keys + blocks, 33 keys in blocks of 16; the
+ * call's k_chunk_size is 32, and all keys are in one shard. */
 static void depth_terms(void **state)
 {
     static const struct {
         struct mla_depth depth;
         double want;
+        int32_t shard_block_keys;
     } lines[] = {
-        {{.constant = 5}, 5},
-        {{.per_width = 2}, 128},
-        {{.per_key = 1}, 33},
-        {{.per_block = 1, .block_keys = 16}, 3},
-        {{.per_block = 2, .block_keys = 0}, 4}, /* k_chunk_size 32: two chunks in the one shard */
-        {{.constant = 1, .per_width = 1, .per_key = 1, .per_block = 1, .block_keys = 11}, 101},
+        {{.constant = 5}, 5, 0},
+        {{.per_width = 2}, 128, 0},
+        {{.per_key = 1}, 33, 0},
+        {{.per_block = 1, .block_keys = 16}, 3, 0},
+        {{.per_block = 2, .block_keys = 0}, 4, 0},
+        {{.constant = 1, .per_width = 1, .per_key = 1, .per_block = 1, .block_keys = 11}, 101, 0},
+        {{.per_key = 1, .most_keys = 32}, 32, 0},
+        {{.per_key = 3, .most_keys = 7}, 21, 0},
+        {{.per_key = 1, .most_keys = 33}, 33, 0},
+        {{.per_key = 1, .most_keys = INT32_MAX}, 33, 0},
+        {{.constant = -3, .per_key = 1, .per_block = 2, .block_keys = 8, .most_keys = 8}, 15, 0},
+        {{.per_block = 2, .block_keys = 0}, 6, 12}, /* 12, 12 and 9 rows */
+        {{.per_block = 1, .block_keys = 0}, 1, 33},
+        {{.per_block = 1, .block_keys = 16}, 3, 5}, /* blocks of a length of their own */
+        {{.constant = -2, .per_key = 1, .per_block = 1, .most_keys = 10}, 12, 10},
     };
     struct mla_oracle_test_row *row = row_new(33);
     struct mla_bound bounds[HEAD_DIM_V];
@@ -228,6 +239,7 @@ static void depth_terms(void **state)
 
         model.add_u = 0x1p-30;
         model.acc_depth = lines[i].depth;
+        model.shard_block_keys = lines[i].shard_block_keys;
         bounds_of(row, &model, bounds);
         just_above(bounds[0].radius, 2 * lines[i].want * 0x1p-30, 1e-6);
     }
@@ -833,9 +845,14 @@ static void model_errors(void **state)
     int32_t *const choices[] = {&model.arg_form,        &model.p_frame,     &model.out_round,
                                 &model.stats_max,       &model.sum_rounded, &model.flush,
                                 &model.weights_ignore_v};
-    int32_t *const counts[] = {&model.arg_roundings, &model.p_block_keys, &model.div_roundings};
+    int32_t *const counts[] = {&model.arg_roundings, &model.p_block_keys, &model.div_roundings,
+                               &model.shard_block_keys};
     struct mla_depth *const depths[] = {&model.score_depth, &model.rescales, &model.acc_depth,
                                         &model.acc_extra};
+    static const char *const ranges[] = {
+#define RANGE(depth)                                                                               \
+    depth " must have terms in [0, 1e9] (constant: -1e9 .. 1e9), block_keys and most_keys >= 0"
+        RANGE("score_depth"), RANGE("rescales"), RANGE("acc_depth"), RANGE("acc_extra")};
 
     (void)state;
     model = exact_model;
@@ -874,6 +891,11 @@ static void model_errors(void **state)
         depths[i]->block_keys = -1;
         assert_non_null(mla_bound_model_error(&model, true));
         depths[i]->block_keys = 0;
+        depths[i]->most_keys = -1;
+        assert_string_equal(mla_bound_model_error(&model, true), ranges[i]);
+        depths[i]->most_keys = INT32_MAX;
+        assert_null(mla_bound_model_error(&model, true));
+        assert_null(mla_bound_model_error(&model, false));
         depths[i]->per_block = 1;
         assert_null(mla_bound_model_error(&model, true));
         assert_non_null(mla_bound_model_error(&model, false));
@@ -882,6 +904,14 @@ static void model_errors(void **state)
     model.p_frame = MLA_P_FRAME_BLOCKS;
     assert_null(mla_bound_model_error(&model, true));
     assert_non_null(mla_bound_model_error(&model, false));
+    model = exact_model;
+    model.shard_block_keys = 48;
+    assert_null(mla_bound_model_error(&model, true));
+    assert_string_equal(mla_bound_model_error(&model, false),
+                        "shard_block_keys cuts shards, which only the ring has: must be 0");
+    model.shard_block_keys = -1;
+    assert_string_equal(mla_bound_model_error(&model, true),
+                        "shard_block_keys must not be negative");
 }
 
 /*

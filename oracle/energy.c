@@ -474,8 +474,7 @@ int32_t mla_bound_energy(const struct mla_truth *truth, const struct mla_model *
     if (state != MLA_BOUND_OK) {
         return state;
     }
-    if (!model->weights_ignore_v ||
-        mla_bound_model_error(model, truth->shard_blocks >= 0) != NULL) {
+    if (!model->weights_ignore_v || mla_bound_model_error(model, truth->is_ring) != NULL) {
         return MLA_BOUND_MODEL;
     }
     state = MLA_ERR_NOMEM;

@@ -76,7 +76,13 @@
  *      sum adds rounded p    t = (1+theta)(1+r), 1+G = (1+H)(1+p_u), 1-Gl = e^-h (1-p_u), rho = 0
  *      sum adds unrounded p  t = 1+theta,        1+G = 1+H,          1-Gl = e^-h,    |rho| <= p_u
  *
- * 4. SUMS.  mu = (1+P(add_u, acc_depth))(1+P(acc_u, acc_extra)) - 1; nu the same with one factor
+ * 4. SUMS.  A depth counts roundings on a term's longest path,
+ *      constant + per_width w + per_key min(n, most_keys) + per_block blocks   (at least 0),
+ *    without the minimum if most_keys is 0. That is for a sum that starts from nothing every so many
+ *    keys and is then added to what is held: a key's term passes the roundings of its own part, at
+ *    most most_keys of them however long the row, and from then on only what is counted per block.
+ *    blocks = ceil(n/block_keys), or for block_keys 0 the K chunks the row sees (chunks.c).
+ *    mu = (1+P(add_u, acc_depth))(1+P(acc_u, acc_extra)) - 1; nu the same with one factor
  *    (1+pv_product_u). From below: ml = (1-add_u)^acc_depth (1-acc_u)^acc_extra, and times
  *    1-pv_product_u.
  *
@@ -184,10 +190,13 @@ static double max3(double a, double b, double c)
     return fmax(a, fmax(b, c));
 }
 
-/* constant + per_width*width + per_key*keys + per_block*blocks for this row; NaN when a shard-wise
- * count is asked of the sparse operation. */
-static double depth_of(const struct mla_depth *depth, const struct mla_truth *truth)
+/* constant + per_width*width + per_key*min(keys, most_keys) + per_block*blocks for this row (section
+ * 4); NaN when a shard-wise count is asked of the sparse operation. */
+static double depth_of(const struct mla_depth *depth, const struct mla_truth *truth,
+                       const struct mla_model *model)
 {
+    const int64_t keys =
+        depth->most_keys > 0 && depth->most_keys < truth->keys_n ? depth->most_keys : truth->keys_n;
     double blocks = 0.0;
 
     if (depth->per_block != 0.0 && depth->block_keys > 0) {
@@ -195,10 +204,10 @@ static double depth_of(const struct mla_depth *depth, const struct mla_truth *tr
 
         blocks = (double)(truth->keys_n / depth->block_keys + rest);
     } else if (depth->per_block != 0.0) {
-        blocks = truth->shard_blocks >= 0 ? (double)truth->shard_blocks : NAN;
+        blocks = truth->is_ring ? (double)mla_oracle_chunks(truth, model, NULL) : NAN;
     }
     double total = depth->constant + depth->per_width * (double)truth->width +
-                   depth->per_key * (double)truth->keys_n + depth->per_block * blocks;
+                   depth->per_key * (double)keys + depth->per_block * blocks;
     return total > 0.0 ? up(total) : 0.0; /* a negative constant may outweigh the rest */
 }
 
@@ -228,10 +237,10 @@ static struct setting setting_make(const struct mla_truth *t, const struct mla_m
     struct setting s = {.truth = t, .model = m};
 
     s.f = fmax(m->flush ? 0x1p-126 : 0x1p-149, 0x1p-126 * m->add_u);
-    s.rescales = depth_of(&m->rescales, t);
-    s.acc_depth = depth_of(&m->acc_depth, t);
-    s.acc_extra = depth_of(&m->acc_extra, t);
-    s.a = compound(m->add_u, depth_of(&m->score_depth, t));
+    s.rescales = depth_of(&m->rescales, t, m);
+    s.acc_depth = depth_of(&m->acc_depth, t, m);
+    s.acc_extra = depth_of(&m->acc_extra, t, m);
+    s.a = compound(m->add_u, depth_of(&m->score_depth, t, m));
     s.b = up(s.a + m->product_u * (1.0 + s.a));
     s.declared = compound(m->add_u, m->arg_roundings);
     s.g = s.declared;

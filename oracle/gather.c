@@ -59,36 +59,30 @@ static float ring_scale(const struct mla_ring_args *a)
 }
 
 /*
- * visit and chunk of a truth with keys. Chunks are runs of k_chunk_size local rows of a shard; a
- * shard, or a chunk, without visible keys changes no maximum and is not counted.
+ * visit of a truth with keys, from the order of the shards. Whoever cuts shards into chunks relies on
+ * a prefix of each being visible, which is checked here.
  */
-static int32_t schedule(const struct mla_ring_args *a, int64_t rank,
-                        const struct mla_oracle_visible *visible, struct mla_truth *truth)
+static int32_t schedule(const struct mla_oracle_visible *visible, const int64_t *order,
+                        struct mla_truth *truth)
 {
-    int64_t order[MLA_RING_SIZE_MAX];
     int64_t n = 0;
-    int64_t chunk = -1;
 
     truth->visit = calloc((size_t)visible->keys_n, sizeof *truth->visit);
-    truth->chunk = calloc((size_t)visible->keys_n, sizeof *truth->chunk);
-    if (truth->visit == NULL || truth->chunk == NULL) {
+    if (truth->visit == NULL) {
         return MLA_ERR_NOMEM;
     }
-    mla_oracle_visiting_order(a, rank, order);
-    for (int64_t i = 0; i < a->ring_size; i++) {
-        int64_t within = -1; /* K chunk of the shard, counted from its first row */
+    for (int64_t i = 0; i < truth->input.shards_n; i++) {
+        int64_t row = 0;
 
         for (int64_t j = 0; j < visible->keys_n; j++) {
             if (visible->keys[j].source != order[i]) {
                 continue;
             }
-            if (visible->keys[j].row / a->k_chunk_size != within) {
-                within = visible->keys[j].row / a->k_chunk_size;
-                chunk++;
+            if (visible->keys[j].row != row) {
+                return MLA_ERR_INTERNAL;
             }
-            truth->visit[n] = j;
-            truth->chunk[n] = chunk;
-            n++;
+            truth->visit[n++] = j;
+            row++;
         }
     }
     return MLA_OK;
@@ -100,6 +94,7 @@ static int32_t truth_ring(const struct mla_ring_args *a, struct mla_row row, boo
     struct mla_oracle_input input = {
         .part_n = {a->head_dim, 0}, .columns_n = a->head_dim_v, .scale = ring_scale(a)};
     struct mla_oracle_visible visible;
+    int64_t order[MLA_RING_SIZE_MAX];
     int32_t status;
 
     *truth = NULL;
@@ -122,16 +117,18 @@ static int32_t truth_ring(const struct mla_ring_args *a, struct mla_row row, boo
 
         input.keys[0][j] = a->kv[key.source] + (cache * a->kv_rows + key.row) * a->head_dim;
     }
-    for (int64_t s = 0; s < a->ring_size; s++) {
-        input.shard_blocks +=
-            visible.shard_n[s] / a->k_chunk_size + (visible.shard_n[s] % a->k_chunk_size != 0);
+    mla_oracle_visiting_order(a, row.rank, order);
+    input.chunk_keys = a->k_chunk_size;
+    input.shards_n = a->ring_size;
+    for (int64_t i = 0; i < a->ring_size; i++) {
+        input.shard_n[i] = visible.shard_n[order[i]];
     }
     input.is_pad = visible.is_pad;
     input.query[0] =
         a->q[row.rank] + ((row.batch * a->heads + row.head) * a->q_rows + row.row) * a->head_dim;
     status = evaluate(&input, is_plain, truth);
     if (status == MLA_OK && visible.keys_n > 0) {
-        status = schedule(a, row.rank, &visible, *truth);
+        status = schedule(&visible, order, *truth);
         if (status != MLA_OK) {
             mla_truth_free(*truth);
             *truth = NULL;
@@ -147,10 +144,8 @@ done:
 static int32_t truth_sparse(const struct mla_sparse_args *a, struct mla_row row, bool is_plain,
                             struct mla_truth **truth)
 {
-    struct mla_oracle_input input = {.part_n = {a->latent, a->rope},
-                                     .columns_n = a->latent,
-                                     .shard_blocks = -1,
-                                     .scale = a->softmax_scale};
+    struct mla_oracle_input input = {
+        .part_n = {a->latent, a->rope}, .columns_n = a->latent, .scale = a->softmax_scale};
     struct mla_oracle_visible visible;
     int32_t status;
 

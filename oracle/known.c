@@ -2,7 +2,8 @@
  *
  * known.c - the weights of a kernel that says in which frame its p becomes bf16.
  *
- * Notation of errors.c. The visible keys form blocks b = 0 .. in visiting order (ROW: one block).
+ * Notation of errors.c. The visible keys form blocks b = 0 .. in visiting order (ROW: one block):
+ * p_block_keys each, or the K chunks as this model cuts them (chunks.c).
  * m^_b is the largest computed score in blocks 0 .. b, m^ the row's. Key j of block b gets
  *     p~_j = exponential of the argument for s^_j - m^_b,   P_j = p~_j rounded to bf16,
  *     W_j = P_j R_j,   R_j the product of the (at most T) rescale factors that carry block b's frame
@@ -134,6 +135,7 @@ struct row {
     const struct mla_model *model;
     const struct mla_oracle_errors *errors;
     double g;
+    const int64_t *chunk; /* by key visited, where chunks are the blocks */
     int64_t last;         /* number of the last block */
     double any_eps;       /* E */
     double all_below;     /* L of all keys */
@@ -163,7 +165,7 @@ static int64_t block_of(const struct row *r, int64_t i)
     if (r->model->p_frame == MLA_P_FRAME_ROW) {
         return 0;
     }
-    return r->model->p_block_keys > 0 ? i / r->model->p_block_keys : r->truth->chunk[i];
+    return r->model->p_block_keys > 0 ? i / r->model->p_block_keys : r->chunk[i];
 }
 
 /* Where the block that starts at the i-th visited key ends. */
@@ -560,20 +562,26 @@ int32_t mla_oracle_known_make(const struct mla_truth *truth, const struct mla_mo
                               struct mla_oracle_known *known)
 {
     struct row row = {.truth = truth, .model = model, .errors = errors, .g = errors->arg_u};
+    const bool is_chunked = model->p_frame == MLA_P_FRAME_BLOCKS && model->p_block_keys == 0;
 
     *known = (struct mla_oracle_known){.is_stored = errors->stores > 0.0,
                                        .sum_rounded = model->sum_rounded != 0};
     if (!mla_oracle_known_applies(model) || errors->state != MLA_BOUND_OK ||
-        (model->p_frame == MLA_P_FRAME_BLOCKS && model->p_block_keys == 0 &&
-         truth->chunk == NULL)) {
+        (is_chunked && !truth->is_ring)) {
         return MLA_OK;
     }
     double *later = calloc(2 * (size_t)truth->keys_n + 1, sizeof *later); /* and raises */
+    int64_t *chunk = is_chunked ? calloc((size_t)truth->keys_n, sizeof *chunk) : NULL;
 
-    if (later == NULL || !allocate(known, truth->keys_n)) {
+    if (later == NULL || (is_chunked && chunk == NULL) || !allocate(known, truth->keys_n)) {
+        free(chunk);
         free(later);
         return MLA_ERR_NOMEM;
     }
+    if (is_chunked) {
+        (void)mla_oracle_chunks(truth, model, chunk);
+    }
+    row.chunk = chunk;
     row.p_floor = fmax(0x1p-126, model->exp_floor);
     row.last = block_of(&row, truth->keys_n - 1);
     look_ahead(&row, later);
@@ -582,6 +590,7 @@ int32_t mla_oracle_known_make(const struct mla_truth *truth, const struct mla_mo
     row.raises = later + truth->keys_n + 1;
     const double least = weigh_blocks(&row, known);
 
+    free(chunk);
     free(later);
     /* Beyond e^1 nothing is gained, and numbers stay small when that is left out. */
     if (!(row.worst <= 1.0)) {

@@ -704,10 +704,10 @@ static void ring_free(struct ring *ring)
 
 /*
  * The keys of a row of the ring, laid out in visiting order for a kernel that knows no shards, and
- * where its blocks end: K chunk by K chunk of local rows, as far as the row sees them.
+ * where its blocks end: chunk by chunk of so many local rows, as far as the row sees them.
  */
 static struct mla_oracle_test_row *unrolled(const struct ring *ring, struct mla_row at,
-                                            int64_t *ends)
+                                            int64_t chunk_keys, int64_t *ends)
 {
     const struct mla_ring_args *a = &ring->args;
     struct mla_oracle_visible visible;
@@ -726,7 +726,7 @@ static struct mla_oracle_test_row *unrolled(const struct ring *ring, struct mla_
             memcpy(row->kv + n * HEAD_DIM, ring->kv[source] + t * HEAD_DIM,
                    HEAD_DIM * sizeof *row->kv);
             n++;
-            if ((t + 1) % a->k_chunk_size == 0 || t + 1 == visible.shard_n[source]) {
+            if ((t + 1) % chunk_keys == 0 || t + 1 == visible.shard_n[source]) {
                 ends[blocks_n++] = n;
             }
         }
@@ -736,32 +736,54 @@ static struct mla_oracle_test_row *unrolled(const struct ring *ring, struct mla_
     return row;
 }
 
-#define BLOCKS_MAX 64
+#define BLOCKS_MAX 160
+#define KEYS_MAX   1024 /* more than a row of ring_lines can see */
 
-/* The truth's visiting order and chunks against the unrolled row. */
+/* What a model cuts shards into: the call's chunks, none of the calls', fewer, whole shards. */
+static const int32_t cuts[] = {0, 48, 7, 1000};
+
+/* The truth's visiting order and chunks against the unrolled row, by one truth for all models. */
+static int64_t chunks_of(const struct mla_truth *truth, const struct mla_model *model,
+                         int64_t *chunk)
+{
+    const int64_t chunks_n = mla_oracle_chunks(truth, model, chunk);
+
+    assert_true(truth->keys_n <= KEYS_MAX);
+    assert_int_equal(mla_oracle_chunks(truth, model, NULL), chunks_n);
+    return chunks_n;
+}
+
 static void schedule_is_the_rings(void **state)
 {
+    static int64_t chunk[KEYS_MAX];
     struct mla_oracle_test_random random = {31};
 
     (void)state;
     for (int i = 0; i < 4 * 2 * RANKS; i++) {
         struct ring *ring = ring_new(&ring_lines[i / 8], i / RANKS % 2, &random);
         const struct mla_row at = {.rank = i % RANKS, .row = ring->args.q_rows - 5};
-        int64_t ends[BLOCKS_MAX] = {0};
-        struct mla_oracle_test_row *row = unrolled(ring, at, ends);
         struct mla_truth *truth;
 
         assert_int_equal(mla_truth_ring(&ring->args, at, &truth), MLA_OK);
-        assert_int_equal(truth->keys_n, row->n);
-        for (int64_t k = 0; k < row->n; k++) {
-            assert_memory_equal(truth->value[truth->visit[k]], row->kv + k * HEAD_DIM,
-                                COLUMNS * sizeof *row->kv);
-            assert_true(k < ends[truth->chunk[k]]);
-            assert_true(truth->chunk[k] == 0 || k >= ends[truth->chunk[k] - 1]);
+        for (size_t cut = 0; cut < sizeof cuts / sizeof cuts[0]; cut++) {
+            const struct mla_model model = {.shard_block_keys = cuts[cut]};
+            int64_t ends[BLOCKS_MAX] = {0};
+            struct mla_oracle_test_row *row =
+                unrolled(ring, at, cuts[cut] > 0 ? cuts[cut] : ring->args.k_chunk_size, ends);
+
+            assert_int_equal(truth->keys_n, row->n);
+            const int64_t chunks_n = chunks_of(truth, &model, chunk);
+            for (int64_t k = 0; k < row->n; k++) {
+                assert_memory_equal(truth->value[truth->visit[k]], row->kv + k * HEAD_DIM,
+                                    COLUMNS * sizeof *row->kv);
+                assert_true(k < ends[chunk[k]]);
+                assert_true(chunk[k] == 0 || k >= ends[chunk[k] - 1]);
+            }
+            assert_int_equal(chunk[row->n - 1] + 1, chunks_n);
+            assert_int_equal(ends[chunks_n - 1], row->n);
+            mla_oracle_test_row_free(row);
         }
-        assert_int_equal(truth->chunk[row->n - 1] + 1, truth->shard_blocks);
         mla_truth_free(truth);
-        mla_oracle_test_row_free(row);
         ring_free(ring);
     }
 }
@@ -771,6 +793,7 @@ static void schedule_is_the_rings(void **state)
 static void schedule_by_hand(void **state)
 {
     static const struct ring_line line = {"", 64, 64, 256, 0, 32};
+    static int64_t chunk[KEYS_MAX];
     struct mla_oracle_test_random random = {32};
     struct ring *ring = ring_new(&line, MLA_TOPOLOGY_LINEAR, &random);
     struct mla_truth *truth;
@@ -780,9 +803,20 @@ static void schedule_by_hand(void **state)
     assert_int_equal(mla_truth_ring(&ring->args, (struct mla_row){.rank = 1, .row = 33}, &truth),
                      MLA_OK);
     assert_int_equal(truth->keys_n, 98);
+    assert_int_equal(chunks_of(truth, &(struct mla_model){0}, chunk), 4);
     for (int64_t i = 0; i < 98; i++) {
         assert_int_equal(truth->visit[i], i < 34 ? 64 + i : i - 34);
-        assert_int_equal(truth->chunk[i], i < 32 ? 0 : i < 34 ? 1 : i < 66 ? 2 : 3);
+        assert_int_equal(chunk[i], i < 32 ? 0 : i < 34 ? 1 : i < 66 ? 2 : 3);
+    }
+    /* Blocks of 48 rows whatever the call says: 34 are one, 64 are 48 and 16. */
+    assert_int_equal(chunks_of(truth, &(struct mla_model){.shard_block_keys = 48}, chunk), 3);
+    for (int64_t i = 0; i < 98; i++) {
+        assert_int_equal(chunk[i], i < 34 ? 0 : i < 34 + 48 ? 1 : 2);
+    }
+    /* And of 20: 20 and 14, then 20, 20, 20 and 4. */
+    assert_int_equal(chunks_of(truth, &(struct mla_model){.shard_block_keys = 20}, chunk), 6);
+    for (int64_t i = 0; i < 98; i++) {
+        assert_int_equal(chunk[i], i < 34 ? i / 20 : 2 + (i - 34) / 20);
     }
     mla_truth_free(truth);
     ring_free(ring);
@@ -796,8 +830,9 @@ static void run(struct mla_oracle_toy *toy, const struct mla_oracle_test_row *ro
     mla_oracle_toy_run(toy, row, result);
 }
 
-/* Kernels whose p is rounded in the frames of the ring's K chunks are never accused; the same
- * kernels judged by the other topology's order, or by the row's frame, are. */
+/* Kernels whose p is rounded in the frames of the ring's K chunks, the call's or their own, are never
+ * accused; the same kernels judged by the other topology's order, by the row's frame, or by chunks
+ * cut in another way, are. */
 static void ring_kernels(void **state)
 {
     struct mla_oracle_test_random random = {33};
@@ -806,20 +841,25 @@ static void ring_kernels(void **state)
     double deepest = 0.0;
     int wrong_order = 0;
     int wrong_frame = 0;
+    int wrong_chunks = 0;
     int asked = 0;
+    int cut_asked = 0;
 
     (void)state;
-    for (int trial = 0; trial < 64; trial++) {
+    for (int trial = 0; trial < 192; trial++) {
+        const int32_t cut = cuts[trial / 64];
         struct mla_model model = trial % 2 != 0 ? rounded_sum(chunk_frames) : chunk_frames;
         struct ring *ring = ring_new(&ring_lines[trial % 4], trial / 4 % 2, &random);
         const struct mla_row at = {
             .rank = trial / 8 % RANKS,
             .row = (int64_t)(mla_oracle_test_uniform(&random) * (double)ring->args.q_rows)};
         int64_t ends[BLOCKS_MAX];
-        struct mla_oracle_test_row *row = unrolled(ring, at, ends);
+        struct mla_oracle_test_row *row =
+            unrolled(ring, at, cut > 0 ? cut : ring->args.k_chunk_size, ends);
         struct mla_oracle_toy toy = {.model = &model, .block_ends = ends, .random = &random};
         struct mla_truth *truth;
 
+        model.shard_block_keys = cut;
         assert_int_equal(mla_truth_ring(&ring->args, at, &truth), MLA_OK);
         bounds_of(truth, &model, bounds);
         for (int32_t choice = MLA_ORACLE_TOY_HONEST; choice <= MLA_ORACLE_TOY_GREEDY; choice++) {
@@ -830,9 +870,18 @@ static void ring_kernels(void **state)
             assert_true(depth(bounds, result.real) <= 1.0);
             deepest = fmax(deepest, depth(bounds, result.real));
         }
-        mla_truth_free(truth);
         run(&toy, row, MLA_ORACLE_TOY_HONEST, &result);
-        if (at.rank % 3 == 0 && ring_lines[trial % 4].q_rows != ring_lines[trial % 4].kv_rows) {
+        if (cut > 0) { /* as if the chunks were the call's */
+            struct mla_model declared = model;
+
+            declared.shard_block_keys = 0;
+            bounds_of(truth, &declared, bounds);
+            wrong_chunks += outside(bounds, result.out) > 0.0;
+            cut_asked++;
+        }
+        mla_truth_free(truth);
+        if (cut == 0 && at.rank % 3 == 0 &&
+            ring_lines[trial % 4].q_rows != ring_lines[trial % 4].kv_rows) {
             asked++;
             ring->args.topology ^= 1; /* ranks 0 and 3 visit in another order */
             assert_int_equal(mla_truth_ring(&ring->args, at, &truth), MLA_OK);
@@ -846,10 +895,13 @@ static void ring_kernels(void **state)
         mla_oracle_test_row_free(row);
         ring_free(ring);
     }
-    print_message("  deepest %.3f; wrong order accused %d, wrong frame %d of %d\n", deepest,
-                  wrong_order, wrong_frame, asked);
+    print_message(
+        "  deepest %.3f; wrong order accused %d, wrong frame %d of %d, wrong chunks %d of "
+        "%d\n",
+        deepest, wrong_order, wrong_frame, asked, wrong_chunks, cut_asked);
     assert_true(deepest >= 0.5);
     assert_true(asked == 16 && wrong_order >= 4 && wrong_frame >= 8);
+    assert_true(cut_asked == 128 && wrong_chunks >= 32);
 }
 
 /* ---- what it buys -----------------------------------------------------------------------------*/

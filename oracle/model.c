@@ -29,7 +29,8 @@ static bool is_depth(const struct mla_depth *depth)
 {
     /* A negative constant corrects the other terms, as in blocks - 1; the total never is. */
     return is_count(fabs(depth->constant)) && is_count(depth->per_width) &&
-           is_count(depth->per_key) && is_count(depth->per_block) && depth->block_keys >= 0;
+           is_count(depth->per_key) && is_count(depth->per_block) && depth->block_keys >= 0 &&
+           depth->most_keys >= 0;
 }
 
 static bool counts_shards(const struct mla_depth *depth)
@@ -72,16 +73,20 @@ static const char *depth_error(const struct mla_model *m, bool is_ring)
         const char *shards;
     } depths[] = {
         {&m->score_depth,
-         "score_depth must have terms in [0, 1e9] (constant: -1e9 .. 1e9) and block_keys >= 0",
+         "score_depth must have terms in [0, 1e9] (constant: -1e9 .. 1e9), block_keys and "
+         "most_keys >= 0",
          "score_depth: block_keys 0 counts shards, which only the ring has"},
         {&m->rescales,
-         "rescales must have terms in [0, 1e9] (constant: -1e9 .. 1e9) and block_keys >= 0",
+         "rescales must have terms in [0, 1e9] (constant: -1e9 .. 1e9), block_keys and most_keys "
+         ">= 0",
          "rescales: block_keys 0 counts shards, which only the ring has"},
         {&m->acc_depth,
-         "acc_depth must have terms in [0, 1e9] (constant: -1e9 .. 1e9) and block_keys >= 0",
+         "acc_depth must have terms in [0, 1e9] (constant: -1e9 .. 1e9), block_keys and most_keys "
+         ">= 0",
          "acc_depth: block_keys 0 counts shards, which only the ring has"},
         {&m->acc_extra,
-         "acc_extra must have terms in [0, 1e9] (constant: -1e9 .. 1e9) and block_keys >= 0",
+         "acc_extra must have terms in [0, 1e9] (constant: -1e9 .. 1e9), block_keys and most_keys "
+         ">= 0",
          "acc_extra: block_keys 0 counts shards, which only the ring has"},
     };
 
@@ -136,6 +141,12 @@ static const char *choice_error(const struct mla_model *m, bool is_ring)
     }
     if (!is_ring && m->p_frame == MLA_P_FRAME_BLOCKS && m->p_block_keys == 0) {
         return "p_block_keys 0 counts shards, which only the ring has";
+    }
+    if (m->shard_block_keys < 0) {
+        return "shard_block_keys must not be negative";
+    }
+    if (!is_ring && m->shard_block_keys != 0) {
+        return "shard_block_keys cuts shards, which only the ring has: must be 0";
     }
     if (m->div_roundings < 0) {
         return "div_roundings must not be negative";

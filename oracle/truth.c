@@ -38,7 +38,7 @@ void mla_oracle_truth_begin(const struct mla_oracle_input *input, struct mla_tru
     truth->keys_n = input->keys_n;
     truth->width = input->part_n[0] + input->part_n[1];
     truth->columns_n = input->columns_n;
-    truth->shard_blocks = input->shard_blocks;
+    truth->is_ring = input->chunk_keys > 0;
     truth->scale = (double)input->scale;
     truth->value = input->keys[0];
 }
@@ -76,7 +76,6 @@ void mla_truth_free(struct mla_truth *truth)
     free(truth->out_low);
     free(truth->out_radius);
     free(truth->out);
-    free(truth->chunk);
     free(truth->visit);
     free(truth->weight);
     free(truth->gap);

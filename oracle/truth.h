@@ -23,9 +23,11 @@ struct mla_oracle_input {
     int64_t part_n[2];
     int64_t keys_n;
     int64_t columns_n;
-    int64_t shard_blocks; /* sum over shards of ceil(visible keys / k_chunk_size); sparse: -1 */
-    float scale;          /* sigma */
-    bool is_pad;          /* the row holds no token: its query is not read */
+    int64_t chunk_keys; /* the call's k_chunk_size; 0: sparse, which has no shards */
+    int64_t shards_n;
+    int64_t shard_n[MLA_RING_SIZE_MAX]; /* visible keys by shard, in the order of the schedule */
+    float scale;                        /* sigma */
+    bool is_pad;                        /* the row holds no token: its query is not read */
 };
 
 struct mla_truth {
@@ -34,7 +36,7 @@ struct mla_truth {
     int64_t keys_n;
     int64_t width;
     int64_t columns_n;
-    int64_t shard_blocks;
+    bool is_ring;
     double scale;
     bool has_subnormal_value; /* false: no value is subnormal */
 
@@ -46,9 +48,9 @@ struct mla_truth {
     double *gap;            /* M - x_j, upper and at most 1 + 2^-52 times too large */
     double *weight;         /* w_j, upper, at most 1 + 2^-49 times too large, at least 2^-600 */
 
-    /* The order in which the ring's schedule visits the keys; NULL: in the order of their index. */
-    int64_t *visit; /* the i-th key visited */
-    int64_t *chunk; /* and the K chunk it lies in, of those with a visible key: 0, 1, .. */
+    /* The i-th key that the ring's schedule visits: input.shard_n[0] keys of the first shard by local
+     * row, then the next shard's. NULL: in the order of their index. */
+    int64_t *visit;
 
     /* Per column l, state OK only. */
     double *out;            /* o_l */
@@ -98,6 +100,16 @@ void mla_oracle_mpfr_leave(const struct mla_oracle_mpfr_state *state);
 /* truth.c: what input says by itself; the arrays of a row with keys (zeroed). */
 void mla_oracle_truth_begin(const struct mla_oracle_input *input, struct mla_truth *truth);
 bool mla_oracle_truth_allocate(struct mla_truth *truth);
+
+/*
+ * chunks.c: the K chunks of a ring's row under a model. The truth is made once and judged under many
+ * models, each of which may cut the shards in its own way (shard_block_keys).
+ *
+ * Returns how many chunks have a visible key; chunk, if it is not NULL, gets for the i-th key visited
+ * the number of its chunk among those, 0, 1, .. A sparse row has none: returns -1, writes nothing.
+ */
+int64_t mla_oracle_chunks(const struct mla_truth *truth, const struct mla_model *model,
+                          int64_t *chunk);
 
 /* Evaluate the definition on input into a zeroed truth. MLA_OK, _NOMEM, or _INTERNAL (a sum that
  * must be exact was not). On error the caller frees what there is with mla_truth_free. */

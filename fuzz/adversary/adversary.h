@@ -26,8 +26,8 @@ enum mla_adversary_score {
     MLA_SCORE_TREE            /* pairwise */
 };
 
-#define MLA_ADVERSARY_CHUNKS       (-1) /* block_keys: the call's K chunks, shard by shard */
-#define MLA_ADVERSARY_SPARSE_CHUNK 128  /* and the sparse operation's */
+#define MLA_ADVERSARY_CHUNKS       (-1) /* block_keys: the model's K chunks, shard by shard */
+#define MLA_ADVERSARY_SPARSE_CHUNK 128  /* and the sparse operation's, without p_block_keys */
 #define MLA_ADVERSARY_LANES        16   /* lanes of MLA_SCORE_LANES */
 #define MLA_ADVERSARY_PARTS        4    /* most states that are merged */
 #define MLA_ADVERSARY_LEVELS       16   /* of a pairwise sum: blocks of up to 2^15 keys */
@@ -38,6 +38,8 @@ struct mla_adversary_plan {
     int32_t parts;       /* states kept apart and merged at the end; 0 and 1: one */
     int32_t score;       /* enum mla_adversary_score */
     bool is_tree;        /* the keys of a block are summed pairwise, then added */
+    bool restarts;       /* a block is summed from nothing and then added, all by fused
+                            multiply-adds: products are exact, and alpha*out + sum rounds once */
     bool has_free_order; /* keys in any order; else as listed */
     bool is_log2;        /* scale*log2(e) is one rounded constant, and exp2 the exponential */
     bool peeks;          /* blind by its plan, yet weights are pushed where V is longest: a cheat */

@@ -129,7 +129,8 @@ static void test_nobody_leaves_the_interval(void **state)
 /* Those whose cheating no interval of this build would show are not asked here. */
 static void test_cheats_leave_the_interval(void **state)
 {
-    static const char *const shown[] = {"cheat-add", "cheat-p", "cheat-exp", "cheat-frame"};
+    static const char *const shown[] = {"cheat-add",   "cheat-p",      "cheat-exp",
+                                        "cheat-frame", "cheat-blocks", "cheat-most"};
     size_t n;
     const struct mla_adversary *const *cheats = mla_adversary_cheats(&n);
     size_t asked = 0;

@@ -17,6 +17,8 @@
  * Counting, for the models (n keys, b blocks, P parts): a product and n - 1 additions, b - 1
  * rescales, of l one rounding less, which is left for its store as a binary32; P - 1 merges rescale
  * and add once each, and as each other part has a key at least, the additions stay n - 1 in all.
+ * Restarting: a block's n_b products are exact, its sum has n_b - 1 roundings, and a rescale and the
+ * sum's addition are one. Of l a block's first addition is left exact, for the store again.
  */
 #include "fuzz/adversary/attend.h"
 
@@ -124,21 +126,29 @@ static void store_extra(struct shot *s, struct state *st)
         st->o[c] = mla_choice_round(&s->sums, st->o[c], u, s->direction);
 }
 
-static void rescale(struct shot *s, struct state *st, double m)
+/* By what a state is multiplied when its maximum becomes m; 1: it is left alone. */
+static double rescale_factor(struct shot *s, const struct state *st, double m)
 {
     const struct mla_model *model = s->row->model;
     double dir = s->sees ? s->direction * (st->tilt < 0.0 ? -1.0 : 1.0) : s->against;
     double scale = s->scale;
-    if (st->l == 0.0 || m == st->m) {
-        st->m = m;
-        return;
-    }
+    if (st->l == 0.0 || m == st->m)
+        return 1.0;
     if (model->rescale_scale_u > 0.0)
         scale = mla_choice_round(&s->weights, scale, model->rescale_scale_u, -dir);
     double alpha = exponential(s, argument(s, scale, st->m, m, dir), dir);
     if (model->alpha_u > 0.0)
         alpha = mla_choice_round(&s->weights, alpha, model->alpha_u, dir);
+    return alpha;
+}
+
+static void rescale(struct shot *s, struct state *st, double m)
+{
+    bool stays = st->l == 0.0 || m == st->m;
+    double alpha = rescale_factor(s, st, m);
     st->m = m;
+    if (stays)
+        return;
     st->l = weight_round(s, st->l * alpha, s->against);
     st->tilt *= alpha;
     for (int64_t c = 0; c < s->row->columns_n; c++)
@@ -169,6 +179,13 @@ static void add_key(struct shot *s, const uint16_t *v, double p, double *o)
 {
     for (int64_t c = 0; c < s->row->columns_n; c++)
         o[c] = sum_of_two(s, o[c], product(s, p, v[c]));
+}
+
+/* sum + a*b, rounded once; exact where there is nothing to add to or nothing to add. */
+static double fused(struct shot *s, double sum, double a, double b)
+{
+    double u = sum == 0.0 || a * b == 0.0 ? 0.0 : add_u(s);
+    return mla_choice_round(&s->sums, sum + a * b, u, s->direction);
 }
 
 static void add_vector(struct shot *s, double *to, const double *from)
@@ -216,7 +233,12 @@ static void add_levels(struct shot *s, int64_t n, struct state *st)
 
 /* ---- blocks ---- */
 
-static void absorb_key(struct shot *s, struct state *st, int64_t j, int64_t place, int64_t column)
+/* A key's p as it meets V and as the sum adds it. */
+struct weight {
+    double met, added;
+};
+
+static struct weight weigh(struct shot *s, struct state *st, int64_t j, int64_t column)
 {
     const struct mla_adversary_row *row = s->row;
     double dir = s->work->dir[j];
@@ -224,14 +246,44 @@ static void absorb_key(struct shot *s, struct state *st, int64_t j, int64_t plac
     double value = s->sees ? value_of(row, j, column) : 0.0;
     double only_v = s->sees ? s->direction * (value < 0.0 ? -1.0 : 1.0) : dir;
     double met = cut(s, p, row->model->sum_rounded ? dir : only_v);
-    double added = row->model->sum_rounded ? met : p;
     st->tilt += met * (value - s->target);
-    if (row->plan->is_tree) {
-        add_leaf(s, place, row->keys[0][j], met, added);
+    return (struct weight){met, row->model->sum_rounded ? met : p};
+}
+
+static void absorb_key(struct shot *s, struct state *st, int64_t j, int64_t place, int64_t column)
+{
+    struct weight w = weigh(s, st, j, column);
+    const uint16_t *v = s->row->keys[0][j];
+    if (s->row->plan->is_tree) {
+        add_leaf(s, place, v, w.met, w.added);
         return;
     }
-    st->l = sum_of_weights(s, st->l, added);
-    add_key(s, row->keys[0][j], met, st->o);
+    st->l = sum_of_weights(s, st->l, w.added);
+    add_key(s, v, w.met, st->o);
+}
+
+/* A block's own sums, and then alpha times what is held added to them. */
+static void absorb_anew(struct shot *s, struct state *st, double m, int64_t first, int64_t end)
+{
+    double alpha = rescale_factor(s, st, m), l = 0.0, *o = s->work->level[0];
+    int64_t column = s->row->column < 0 ? 0 : s->row->column;
+    st->m = m;
+    st->tilt *= alpha;
+    for (int64_t c = 0; c < s->row->columns_n; c++)
+        o[c] = 0.0;
+    for (int64_t i = first; i < end; i++) {
+        int64_t j = s->work->order[i];
+        const uint16_t *v = s->row->keys[0][j];
+        struct weight w = weigh(s, st, j, column);
+        l = i - first == 1 ? l + w.added : sum_of_weights(s, l, w.added);
+        for (int64_t c = 0; c < s->row->columns_n; c++)
+            o[c] =
+                fused(s, o[c], w.met,
+                      mla_choice_input(&s->sums, (double)mla_number_from_bf16(v[c]), s->direction));
+    }
+    st->l = sum_of_weights(s, st->l * alpha, l);
+    for (int64_t c = 0; c < s->row->columns_n; c++)
+        st->o[c] = fused(s, o[c], alpha, st->o[c]);
 }
 
 static void absorb_block(struct shot *s, struct state *st, int64_t first, int64_t end)
@@ -240,6 +292,10 @@ static void absorb_block(struct shot *s, struct state *st, int64_t first, int64_
     double m = st->m;
     for (int64_t i = first; i < end; i++)
         m = fmax(m, s->work->score[order[i]]);
+    if (s->row->plan->restarts) {
+        absorb_anew(s, st, m, first, end);
+        return;
+    }
     rescale(s, st, m);
     for (int64_t i = first; i < end; i++)
         absorb_key(s, st, order[i], i - first, s->row->column < 0 ? 0 : s->row->column);

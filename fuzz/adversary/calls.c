@@ -141,13 +141,14 @@ static struct mla_adversary_row ring_begin(const struct mla_adversary *adversary
                                            const struct mla_ring_args *args)
 {
     const struct mla_model *declared = &adversary->kernel.ring_model;
+    const struct mla_model *model = adversary->uses != NULL ? adversary->uses : declared;
     return (struct mla_adversary_row){
         .plan = &adversary->plan,
-        .model = adversary->uses != NULL ? adversary->uses : declared,
+        .model = model,
         .part_n = {args->head_dim, 0},
         .columns_n = args->head_dim_v,
         .shards_n = args->ring_size,
-        .chunk = args->k_chunk_size,
+        .chunk = model->shard_block_keys > 0 ? model->shard_block_keys : args->k_chunk_size,
         .scale =
             (double)(args->has_scale ? args->scale : (float)(1.0 / sqrt((double)args->head_dim)))};
 }
@@ -242,12 +243,14 @@ static struct mla_adversary_row sparse_begin(const struct mla_adversary *adversa
                                              const struct mla_sparse_args *args)
 {
     const struct mla_model *declared = &adversary->kernel.sparse_model;
+    const struct mla_model *model = adversary->uses != NULL ? adversary->uses : declared;
     return (struct mla_adversary_row){.plan = &adversary->plan,
-                                      .model = adversary->uses != NULL ? adversary->uses : declared,
+                                      .model = model,
                                       .part_n = {args->latent, args->rope},
                                       .columns_n = args->latent,
                                       .shards_n = 1,
-                                      .chunk = MLA_ADVERSARY_SPARSE_CHUNK,
+                                      .chunk = model->p_block_keys > 0 ? model->p_block_keys
+                                                                       : MLA_ADVERSARY_SPARSE_CHUNK,
                                       .scale = (double)args->softmax_scale};
 }
 

@@ -16,6 +16,13 @@ static const struct mla_model frames_of_blocks = {
 static const struct mla_model rough_exponential = {MLA_MODEL_ROUGH_EXP(0x1p-6),
                                                    MLA_MODEL_SEQUENTIAL_SCORE, MLA_MODEL_TWO_PASS};
 
+static const struct mla_model one_long_sum = {MLA_MODEL_FLOAT32, MLA_MODEL_LANES_SCORE,
+                                              MLA_MODEL_TWO_PASS};
+static const struct mla_model blocks_of_the_call = {
+    MLA_MODEL_FLOAT32_LOG2,        MLA_MODEL_SEQUENTIAL_SCORE, .p_u = MLA_MODEL_BF16,
+    .p_frame = MLA_P_FRAME_BLOCKS, .sum_rounded = 1,           .flush = 1,
+    MLA_MODEL_RESTARTS(0, 0, 0)};
+
 static int32_t cheat_add_ring(const struct mla_ring_args *args, char *message, size_t bytes)
 {
     return mla_adversary_ring(&mla_adversary_cheat_add, args, message, bytes);
@@ -109,6 +116,53 @@ const struct mla_adversary mla_adversary_cheat_exp = {
                .sparse_model = {MLA_MODEL_FLOAT32, MLA_MODEL_SEQUENTIAL_SCORE, MLA_MODEL_TWO_PASS},
                .ring = cheat_exp_ring,
                .sparse = cheat_exp_sparse}};
+
+static int32_t cheat_blocks_ring(const struct mla_ring_args *args, char *message, size_t bytes)
+{
+    return mla_adversary_ring(&mla_adversary_cheat_blocks, args, message, bytes);
+}
+
+static int32_t cheat_blocks_sparse(const struct mla_sparse_args *args, char *message, size_t bytes)
+{
+    return mla_adversary_sparse(&mla_adversary_cheat_blocks, args, message, bytes);
+}
+
+const struct mla_adversary mla_adversary_cheat_blocks = {
+    .what = "blocks of 48 rows of a shard claimed, the call's chunks used",
+    .plan = {MLA_ADVERSARY_CHUNKED, .restarts = true, .is_log2 = true},
+    .uses = &blocks_of_the_call,
+    .kernel = {.abi = MLA_KERNEL_ABI,
+               .struct_size = sizeof(struct mla_kernel),
+               .name = "cheat-blocks",
+               .promises = MLA_ADVERSARY_PROMISES,
+               .ring_model = {MLA_MODEL_OWN_BLOCKS(0), .shard_block_keys = 48},
+               .sparse_model = {MLA_MODEL_OWN_BLOCKS(48)},
+               .ring = cheat_blocks_ring,
+               .sparse = cheat_blocks_sparse}};
+
+static int32_t cheat_most_ring(const struct mla_ring_args *args, char *message, size_t bytes)
+{
+    return mla_adversary_ring(&mla_adversary_cheat_most, args, message, bytes);
+}
+
+static int32_t cheat_most_sparse(const struct mla_sparse_args *args, char *message, size_t bytes)
+{
+    return mla_adversary_sparse(&mla_adversary_cheat_most, args, message, bytes);
+}
+
+const struct mla_adversary mla_adversary_cheat_most = {
+    .what = "sums of at most 16 keys claimed, one long sum made",
+    .plan = {.score = MLA_SCORE_LANES, .has_free_order = true},
+    .uses = &one_long_sum,
+    .kernel = {
+        .abi = MLA_KERNEL_ABI,
+        .struct_size = sizeof(struct mla_kernel),
+        .name = "cheat-most",
+        .promises = MLA_ADVERSARY_PROMISES,
+        .ring_model = {MLA_MODEL_FLOAT32, MLA_MODEL_LANES_SCORE, MLA_MODEL_RESTARTS(16, 16, 1)},
+        .sparse_model = {MLA_MODEL_FLOAT32, MLA_MODEL_LANES_SCORE, MLA_MODEL_RESTARTS(16, 16, 1)},
+        .ring = cheat_most_ring,
+        .sparse = cheat_most_sparse}};
 
 static int32_t cheat_sight_ring(const struct mla_ring_args *args, char *message, size_t bytes)
 {

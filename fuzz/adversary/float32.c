@@ -72,6 +72,30 @@ const struct mla_adversary mla_adversary_pairwise = {
         .ring = pairwise_ring,
         .sparse = pairwise_sparse}};
 
+/* One rounding more for the sum of a single key, which is no binary32 yet. */
+static int32_t restarting_ring(const struct mla_ring_args *args, char *message, size_t bytes)
+{
+    return mla_adversary_ring(&mla_adversary_restarting, args, message, bytes);
+}
+
+static int32_t restarting_sparse(const struct mla_sparse_args *args, char *message, size_t bytes)
+{
+    return mla_adversary_sparse(&mla_adversary_restarting, args, message, bytes);
+}
+
+const struct mla_adversary mla_adversary_restarting = {
+    .what = "float32, blocks of 16 each summed anew by fused multiply-adds",
+    .plan = {.block_keys = 16, .score = MLA_SCORE_LANES, .has_free_order = true, .restarts = true},
+    .kernel = {
+        .abi = MLA_KERNEL_ABI,
+        .struct_size = sizeof(struct mla_kernel),
+        .name = "restarting",
+        .promises = MLA_ADVERSARY_PROMISES,
+        .ring_model = {MLA_MODEL_FLOAT32, MLA_MODEL_LANES_SCORE, MLA_MODEL_RESTARTS(16, 16, 1)},
+        .sparse_model = {MLA_MODEL_FLOAT32, MLA_MODEL_LANES_SCORE, MLA_MODEL_RESTARTS(16, 16, 1)},
+        .ring = restarting_ring,
+        .sparse = restarting_sparse}};
+
 static int32_t mixed_ring(const struct mla_ring_args *args, char *message, size_t bytes)
 {
     return mla_adversary_ring(&mla_adversary_mixed, args, message, bytes);

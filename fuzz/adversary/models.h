@@ -55,6 +55,24 @@
 #define MLA_MODEL_PAIRWISE_BLOCKS_OF_32                                                            \
     .rescales = {.constant = -1, .per_block = 1, .block_keys = 32},                                \
     .acc_depth = {.constant = 4, .per_block = 2, .block_keys = 32}
+/*
+ * Blocks of at most `most` keys, each summed from nothing by fused multiply-adds: n_b keys round
+ * n_b - 1 times, and adding a block to what is held rounds once, rescale and all, but not for the
+ * first. With b blocks n_b - 1 + b - 1 at most, and `more` for what is said there.
+ */
+#define MLA_MODEL_RESTARTS(keys, most, more)                                                       \
+    .rescales = {.constant = -1, .per_block = 1, .block_keys = (keys)},                            \
+    .acc_depth = {.constant = (more)-2,                                                            \
+                  .per_key = 1,                                                                    \
+                  .per_block = 1,                                                                  \
+                  .block_keys = (keys),                                                            \
+                  .most_keys = (most)}
+/* As a fast block kernel: bf16 P in the frames of blocks of 48 (keys 0: of 48 rows of a shard, with
+ * shard_block_keys), each block summed anew. Sums of bf16 numbers need no rounding more for l. */
+#define MLA_MODEL_OWN_BLOCKS(keys)                                                                 \
+    MLA_MODEL_FLOAT32_LOG2, MLA_MODEL_SEQUENTIAL_SCORE,                                            \
+        .p_u = MLA_MODEL_BF16, .p_frame = MLA_P_FRAME_BLOCKS, .p_block_keys = (keys),              \
+        .sum_rounded = 1, .flush = 1, MLA_MODEL_RESTARTS(keys, 48, 0)
 /* Accumulators stored after each block, and after each rescale. */
 #define MLA_MODEL_STORES(keys) .acc_extra = {.constant = -1, .per_block = 2, .block_keys = (keys)}
 

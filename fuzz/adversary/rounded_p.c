@@ -109,6 +109,29 @@ const struct mla_adversary mla_adversary_p_chunks = {
                .ring = p_chunks_ring,
                .sparse = p_chunks_sparse}};
 
+static int32_t p_own_blocks_ring(const struct mla_ring_args *args, char *message, size_t bytes)
+{
+    return mla_adversary_ring(&mla_adversary_p_own_blocks, args, message, bytes);
+}
+
+static int32_t p_own_blocks_sparse(const struct mla_sparse_args *args, char *message, size_t bytes)
+{
+    return mla_adversary_sparse(&mla_adversary_p_own_blocks, args, message, bytes);
+}
+
+const struct mla_adversary mla_adversary_p_own_blocks = {
+    .what = "bf16 P in the frames of blocks of 48 rows of a shard, each summed anew, rounded sum, "
+            "flushing",
+    .plan = {MLA_ADVERSARY_CHUNKED, .restarts = true, .is_log2 = true},
+    .kernel = {.abi = MLA_KERNEL_ABI,
+               .struct_size = sizeof(struct mla_kernel),
+               .name = "p-own-blocks",
+               .promises = MLA_ADVERSARY_PROMISES,
+               .ring_model = {MLA_MODEL_OWN_BLOCKS(0), .shard_block_keys = 48},
+               .sparse_model = {MLA_MODEL_OWN_BLOCKS(48)},
+               .ring = p_own_blocks_ring,
+               .sparse = p_own_blocks_sparse}};
+
 static int32_t p_free_ring(const struct mla_ring_args *args, char *message, size_t bytes)
 {
     return mla_adversary_ring(&mla_adversary_p_free, args, message, bytes);

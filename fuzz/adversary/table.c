@@ -4,10 +4,12 @@
  */
 #include "fuzz/adversary/table.h"
 
+/* clang-format off */
 static const struct mla_adversary *const adversaries[] = {
     &mla_adversary_two_pass,
     &mla_adversary_online,
     &mla_adversary_pairwise,
+    &mla_adversary_restarting,
     &mla_adversary_mixed,
     &mla_adversary_scaled,
     &mla_adversary_merged,
@@ -16,6 +18,7 @@ static const struct mla_adversary *const adversaries[] = {
     &mla_adversary_p_row_rounded,
     &mla_adversary_p_blocks,
     &mla_adversary_p_chunks,
+    &mla_adversary_p_own_blocks,
     &mla_adversary_p_free,
     &mla_adversary_p_free_rounded,
     &mla_adversary_p_cut,
@@ -32,6 +35,7 @@ static const struct mla_adversary *const adversaries[] = {
     &mla_adversary_rough_blocks,
     &mla_adversary_blind_online,
     &mla_adversary_blind_p_row,
+    &mla_adversary_blind_own_blocks,
     &mla_adversary_blind_p_free,
     &mla_adversary_blind_p_free_rounded,
     &mla_adversary_blind_merged,
@@ -40,10 +44,12 @@ static const struct mla_adversary *const adversaries[] = {
     &mla_adversary_blind_rough,
     &mla_adversary_blind_flushing,
 };
+/* clang-format on */
 
 static const struct mla_adversary *const cheats[] = {
-    &mla_adversary_cheat_add, &mla_adversary_cheat_p,     &mla_adversary_cheat_frame,
-    &mla_adversary_cheat_exp, &mla_adversary_cheat_sight,
+    &mla_adversary_cheat_add,  &mla_adversary_cheat_p,     &mla_adversary_cheat_frame,
+    &mla_adversary_cheat_exp,  &mla_adversary_cheat_sight, &mla_adversary_cheat_blocks,
+    &mla_adversary_cheat_most,
 };
 
 const struct mla_adversary *const *mla_adversaries(size_t *adversaries_n)

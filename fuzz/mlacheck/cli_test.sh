@@ -76,8 +76,34 @@ check 'a fault' 1 'FAIL sparse/fault:canary-nan' "$mlacheck" run --db "$db" \
     --kernel fault:canary-nan --case "$line"
 check 'its reproduction line' 1 "repro: mlacheck run --kernel fault:canary-nan --case 'sparse" \
     "$mlacheck" run --db "$db" --kernel fault:canary-nan --case "$line"
+check 'the reproduction line names the oracle' 1 \
+    "repro: mlacheck run --kernel fault:canary-nan --oracle definition --case 'sparse" \
+    "$mlacheck" run --db "$dir/plain.db" --kernel fault:canary-nan --oracle definition --case "$line"
+check 'the stored one too' 0 \
+    "mlacheck run --kernel fault:canary-nan --oracle definition --case 'sparse" \
+    "$mlacheck" list findings --db "$dir/plain.db" --json
 check 'a crash' 1 '"crashed":1' "$mlacheck" run --db "$db" \
     --kernel "$plugins/bad/mla_bad_call_crash.so" --case "$line" --json
+# A kernel that this CPU cannot run is named, in words, JSON and store, and never called.
+unusable=$plugins/bad/mla_bad_unusable.so
+check 'a skipped kernel is named' 0 "skipped $unusable:unusable: not usable on this CPU" \
+    "$mlacheck" run --db "$dir/skip.db" --kernel "$unusable" --case "$line"
+check 'what was executed is said' 0 "executed: $unusable:right" \
+    "$mlacheck" run --db "$dir/skip.db" --kernel "$unusable" --case "$line"
+check 'both in JSON' 0 "\"executed\":[\"$unusable:right\"],\"skipped\":[\"$unusable:unusable\"]}" \
+    "$mlacheck" run --db "$dir/skip.db" --kernel "$unusable" --case "$line" --json
+check 'stored as run without it' 1 '' bash -c \
+    "'$mlacheck' list runs --db '$dir/skip.db' --json | sed 's/\"command\":\"[^\"]*\"//g' |
+        grep -F 'unusable.so:unusable'"
+check 'stored as run' 0 "\"kernels\":\"$unusable:right\"" "$mlacheck" list runs --db "$dir/skip.db" --json
+check 'its verdict says why' 0 'not usable on this CPU' bash -c \
+    "id=\$(printf %s '$line' | sha256sum | head -c 12); '$mlacheck' show case \$id --db '$dir/skip.db'"
+check 'nothing that runs' 77 'executed: none' "$mlacheck" run --db "$dir/skip.db" \
+    --kernel "$unusable:unusable" --case "$line"
+check 'nothing that runs, in JSON' 77 "\"executed\":[],\"skipped\":[\"$unusable:unusable\"]}" \
+    "$mlacheck" run --db "$dir/skip.db" --kernel "$unusable:unusable" --case "$line" --json
+check 'nothing to fuzz' 77 'nothing to run on this CPU' "$mlacheck" fuzz --time 1 \
+    --db "$dir/skip.db" --kernel "$unusable:unusable"
 check 'a hang' 1 'timeout' "$mlacheck" run --db "$db" --limit 0.5 \
     --kernel "$plugins/bad/mla_bad_call_hang.so" --case "$line"
 check 'nothing judged' 77 '"unsupported":1' "$mlacheck" run --db "$db" --kernel fault:plain \
@@ -112,6 +138,11 @@ check 'accuracy of no run' 2 '4711' "$mlacheck" show accuracy 4711 --db "$db"
 check 'figures of a fault' 0 'would_pass_flashmla=0' bash -c \
     "id=\$(printf %s '$line' | sha256sum | head -c 12); '$mlacheck' show case \$id --db '$db' | grep canary-nan"
 check 'a model' 0 'exp_error' "$mlacheck" show kernel scalar
+check 'chunks of its own' 0 'shard_block_keys   0x1.8p+5' "$mlacheck" show kernel adversary:p-own-blocks
+check 'sums that restart' 0 '-2 + 0*width + 1*min(keys, 48) + 1*blocks of 0' \
+    "$mlacheck" show kernel adversary:p-own-blocks
+check 'both in JSON' 0 '"block_keys":0,"most_keys":48}' "$mlacheck" show kernel adversary:p-own-blocks --json
+check 'and in the model' 0 '"shard_block_keys":48' "$mlacheck" show kernel adversary:p-own-blocks --json
 for what in kernels families relations faults criteria names; do
     check "list $what" 0 '' "$mlacheck" list "$what"
     check "list $what as JSON" 0 '[{"name":' "$mlacheck" list "$what" --json

@@ -415,7 +415,16 @@ static int check(const struct mla_options *o)
     if (mla_kernels_add(&kernels, spec, error, sizeof error) != MLA_OK)
         return mla_options_fail(strstr(spec, ".so") != NULL ? MLA_EXIT_ENVIRONMENT : MLA_EXIT_USAGE,
                                 "fuzz", "--kernel: %s", error);
-    return 0;
+    size_t skipped = 0;
+    for (size_t i = 0; i < kernels.n; i++)
+        if (!mla_kernel_is_usable(kernels.list[i].kernel)) {
+            printf("skipped %s: not usable on this CPU\n", kernels.list[i].spec);
+            skipped++;
+        }
+    return skipped < kernels.n
+               ? 0
+               : mla_options_fail(MLA_EXIT_NOTHING, "fuzz",
+                                  "--kernel '%s': nothing to run on this CPU", spec);
 }
 
 int mla_verb_fuzz(int argc, char **argv)
@@ -432,8 +441,8 @@ int mla_verb_fuzz(int argc, char **argv)
                                 "--op 'oracle': must be ring, sparse, reject or all");
     if (hunt.options.seconds <= 0)
         hunt.options.seconds = 60;
-    code = find_programs(&hunt);
-    code = code != 0 ? code : check(&hunt.options);
+    code = check(&hunt.options);
+    code = code != 0 ? code : find_programs(&hunt);
     code = code != 0 ? code : mla_fuzz_seeds(&hunt.options, NULL);
     code = code != 0 ? code : begin(&hunt, argc, argv);
     code = code != 0 ? code : make_folders(&hunt);

@@ -11,6 +11,7 @@
 #include "fuzz/criteria.h"
 #include "fuzz/family.h"
 #include "fuzz/faults/faults.h"
+#include "fuzz/kernels.h"
 #include "fuzz/mlacheck/options.h"
 #include "fuzz/mlacheck/table.h"
 #include "fuzz/relations.h"
@@ -45,7 +46,7 @@ static void list_kernels(struct printer *p)
     size_t n;
     const struct mla_kernel *const *kernels = mla_registry_kernels(&n);
     for (size_t i = 0; i < n; i++) {
-        bool usable = kernels[i]->usable == NULL || kernels[i]->usable();
+        bool usable = mla_kernel_is_usable(kernels[i]);
         char what[64];
         snprintf(what, sizeof what, "%s%s%s", kernels[i]->ring != NULL ? "ring " : "",
                  kernels[i]->sparse != NULL ? "sparse" : "",

@@ -46,6 +46,7 @@ struct run {
     struct mla_store *store;
     struct mla_counts counts;
     int64_t slow_skipped;
+    int64_t executed[MLA_KERNELS_MAX]; /* cases of each kernel that it was really called for */
     double row_tests;
     int oracle_threads;
     int64_t bytes_max;
@@ -188,10 +189,11 @@ static int judge_kernel(struct run *run, struct mla_subject *subject, const stru
     mla_record_case(test, line, &row);
     fflush(NULL); /* the child must not print it again, nor die of it */
     mla_store_inflight_begin(run->store, &row, choice->spec,
-                             mla_record_repro(choice->spec, line, repro));
+                             mla_record_repro(choice->spec, line, judge.plain_oracle, repro));
     mla_subject_judge(subject, choice->kernel, &judge, &verdict);
     mla_store_inflight_end(run->store);
     mla_counts_add(&run->counts, &verdict);
+    run->executed[choice - run->kernels.list] += verdict.kind != MLA_VERDICT_UNSUPPORTED;
     report(run, test, choice->spec, &verdict);
     if (mla_record_store(run->store, test, choice->spec, &verdict) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "%s", mla_store_message(run->store));
@@ -201,7 +203,8 @@ static int judge_kernel(struct run *run, struct mla_subject *subject, const stru
 static int judge_case(struct run *run, const struct mla_case *test)
 {
     struct mla_subject *subject = NULL;
-    struct mla_verdict none = {.kind = MLA_VERDICT_UNJUDGED, .relation = ""};
+    struct mla_verdict none = {
+        .kind = MLA_VERDICT_UNJUDGED, .relation = "", .plain_oracle = run->options.plain_oracle};
     char error[MLA_CASE_ERROR_MAX];
     int code = 0;
     const char *problem = mla_case_problem(test, run->bytes_max, error);
@@ -271,23 +274,64 @@ static int judge_cases(struct run *run)
 
 /* ---- the run ---- */
 
+/* The kernels that a run named: those it called, those it can call, those this CPU cannot run. */
+enum roll { EXECUTED, USABLE, SKIPPED };
+
+static bool is_on(const struct run *run, enum roll roll, size_t k)
+{
+    bool usable = mla_kernel_is_usable(run->kernels.list[k].kernel);
+    return roll == EXECUTED ? run->executed[k] > 0 : usable == (roll == USABLE);
+}
+
+/* "a,b"; "none" for nobody. */
+static const char *roll_text(const struct run *run, enum roll roll)
+{
+    static char text[MLA_KERNELS_MAX * sizeof run->kernels.list[0].spec];
+    size_t n = 0;
+    for (size_t k = 0; k < run->kernels.n; k++)
+        if (is_on(run, roll, k))
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n == 0 ? "" : ",",
+                                  run->kernels.list[k].spec);
+    return n == 0 ? "none" : text;
+}
+
+static void print_roll_json(const struct run *run, const char *name, enum roll roll)
+{
+    const char *comma = "";
+    printf(",\"%s\":[", name);
+    for (size_t k = 0; k < run->kernels.n; k++) {
+        if (!is_on(run, roll, k))
+            continue;
+        printf("%s\"", comma);
+        for (const char *c = run->kernels.list[k].spec; *c != '\0'; c++)
+            printf((unsigned char)*c < ' '   ? "\\u%04x"
+                   : *c == '"' || *c == '\\' ? "\\%c"
+                                             : "%c",
+                   (unsigned char)*c);
+        printf("\"");
+        comma = ",";
+    }
+    printf("]");
+}
+
 static int begin(struct run *run, int argc, char **argv)
 {
-    char cpu[128], command[1024] = "", kernels[1024] = "";
+    char cpu[128], command[1024] = "";
+    const char *kernels = roll_text(run, USABLE);
     struct mla_store_build build = mla_build_describe();
     int64_t id;
     mla_build_cpu(cpu, sizeof cpu);
     for (int i = 0; i < argc; i++)
         snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s",
                  i == 0 ? "" : " ", argv[i]);
-    for (size_t k = 0; k < run->kernels.n; k++)
-        snprintf(kernels + strlen(kernels), sizeof kernels - strlen(kernels), "%s%s",
-                 k == 0 ? "" : ",", run->kernels.list[k].spec);
     struct mla_store_run row = {command, cpu, kernels, (int64_t)run->options.seed};
     if (mla_store_begin_run(run->store, &build, &row, &id) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "%s", mla_store_message(run->store));
     printf("mlacheck run %" PRId64 ": %zu cases, kernels %s, seed %" PRIu64 "\n", id, run->corpus.n,
            kernels, run->options.seed);
+    for (size_t k = 0; k < run->kernels.n; k++)
+        if (is_on(run, SKIPPED, k))
+            printf("skipped %s: not usable on this CPU\n", run->kernels.list[k].spec);
     fflush(stdout);
     return 0;
 }
@@ -310,16 +354,22 @@ static int finish(struct run *run)
     printf("\n%" PRId64 " rows judged; not judged: %" PRId64 " see NaN or Inf, %" PRId64
            " leave the range of float32, %" PRId64 " have no bound under the model\n",
            n->rows_judged, n->rows_nonfinite, n->rows_out_of_range, n->rows_without_bound);
-    if (run->options.json)
+    printf("executed: %s\n", roll_text(run, EXECUTED));
+    printf("not usable on this CPU: %s\n", roll_text(run, SKIPPED));
+    if (run->options.json) {
         printf("{\"cases\":%" PRId64 ",\"judged\":%" PRId64 ",\"passed\":%" PRId64
                ",\"failed\":%" PRId64 ",\"improbable\":%" PRId64 ",\"unjudged\":%" PRId64
                ",\"refused\":%" PRId64 ",\"crashed\":%" PRId64 ",\"unsupported\":%" PRId64
                ",\"slow_skipped\":%" PRId64 ",\"rows_judged\":%" PRId64
                ",\"rows_nonfinite\":%" PRId64 ",\"rows_out_of_range\":%" PRId64
-               ",\"rows_without_bound\":%" PRId64 ",\"oracle_failed\":%" PRId64 "}\n",
+               ",\"rows_without_bound\":%" PRId64 ",\"oracle_failed\":%" PRId64,
                n->cases, n->judged, n->passed, n->failed, n->improbable, n->unjudged, n->refused,
                n->crashed, n->unsupported, run->slow_skipped, n->rows_judged, n->rows_nonfinite,
                n->rows_out_of_range, n->rows_without_bound, n->oracle_failed);
+        print_roll_json(run, "executed", EXECUTED);
+        print_roll_json(run, "skipped", SKIPPED);
+        printf("}\n");
+    }
     if (n->failed + n->improbable + n->crashed > 0)
         return MLA_EXIT_FAULT;
     if (n->oracle_failed > 0)

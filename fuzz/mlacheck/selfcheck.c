@@ -133,7 +133,8 @@ static void report_contradiction(struct selfcheck *check, const struct mla_case 
     if (check->oracle_failed++ >= ACCUSATIONS_MAX)
         return;
     mla_case_format(test, line);
-    printf("CONTRADICTION %s\n  repro: %s\n", verdict->reason, mla_record_repro(spec, line, repro));
+    printf("CONTRADICTION %s\n  repro: %s\n", verdict->reason,
+           mla_record_repro(spec, line, false, repro));
 }
 
 /* With the lock held. */

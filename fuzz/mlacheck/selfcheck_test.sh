@@ -42,7 +42,7 @@ check 'the same with three threads' 0 '' cmp "$dir/one" "$dir/three"
 check 'another seed is another check' 1 '' cmp "$dir/one" "$dir/other"
 
 # who exceeds his model is accused, and the line that repeats it does
-for cheat in add p exp frame; do
+for cheat in add p exp frame blocks most; do
     check "cheat-$cheat" 1 "FAIL" "$mlacheck" selfcheck --kernel "adversary:cheat-$cheat" --cases 60 \
         --db "$dir/cheats.db"
 done

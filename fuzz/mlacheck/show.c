@@ -99,13 +99,18 @@ static void member(struct printer *p, const char *name)
 static void print_depth(struct printer *p, const char *name, const struct mla_depth *d)
 {
     member(p, name);
-    if (p->json)
+    if (p->json) {
         printf("{\"constant\":%.17g,\"per_width\":%.17g,\"per_key\":%.17g,\"per_block\":%.17g,"
-               "\"block_keys\":%" PRId32 "}",
-               d->constant, d->per_width, d->per_key, d->per_block, d->block_keys);
+               "\"block_keys\":%" PRId32 ",\"most_keys\":%" PRId32 "}",
+               d->constant, d->per_width, d->per_key, d->per_block, d->block_keys, d->most_keys);
+        return;
+    }
+    printf("%g + %g*width + %g*", d->constant, d->per_width, d->per_key);
+    if (d->most_keys > 0)
+        printf("min(keys, %" PRId32 ")", d->most_keys);
     else
-        printf("%g + %g*width + %g*keys + %g*blocks of %" PRId32 "\n", d->constant, d->per_width,
-               d->per_key, d->per_block, d->block_keys);
+        printf("keys");
+    printf(" + %g*blocks of %" PRId32 "\n", d->per_block, d->block_keys);
 }
 
 static void print_model(bool json, const char *op, const struct mla_model *m)
@@ -134,7 +139,8 @@ static void print_model(bool json, const char *op, const struct mla_model *m)
                    {"out_round", m->out_round},
                    {"stats_max", m->stats_max},
                    {"weights_ignore_v", m->weights_ignore_v},
-                   {"acc_stores", m->acc_stores}};
+                   {"acc_stores", m->acc_stores},
+                   {"shard_block_keys", m->shard_block_keys}};
     struct printer p = {.json = json};
     printf(json ? ",\"%s_model\":{" : "%s model\n", op);
     print_depth(&p, "score_depth", &m->score_depth);

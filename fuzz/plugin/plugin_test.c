@@ -8,9 +8,11 @@
 #include "fuzz/faults/tiny.h"
 #include "fuzz/plugin/plugin.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +119,14 @@ static void test_descriptors(void **state)
     kernel = good("x");
     kernel.struct_size -= 1;
     check_descriptor(kernel, "struct_size = ");
+    /* Built when mla_model did not end in shard_block_keys: both sizes are named. */
+    char sizes[128];
+    kernel = good("x");
+    kernel.struct_size -=
+        2 * (uint32_t)(sizeof(struct mla_model) - offsetof(struct mla_model, shard_block_keys));
+    snprintf(sizes, sizeof sizes, "struct_size = %" PRIu32 ", this program has %zu",
+             kernel.struct_size, sizeof kernel);
+    check_descriptor(kernel, sizes);
     kernel = good("x");
     kernel.promises |= (uint64_t)1 << 40;
     check_descriptor(kernel, "unknown bits 0x10000000000");
