@@ -28,12 +28,10 @@
 
 #include <stdbool.h>
 
-#define GROUP_PAIRS (MLA_STEP_GROUP / 2)
-#define VECS_MOST   4  /* vectors of rows that are scored together */
-#define KEYS_CHUNK  48 /* keys whose scores are formed together: a multiple of every keys_of */
-#define KEYS_MOST   12 /* most keys of a register tile */
-#define PANEL       64 /* columns of a panel of values */
-#define PANEL_WORDS (PANEL * MLA_STEP_BLOCK / 2)
+#define VECS_MOST  4  /* vectors of rows that are scored together */
+#define KEYS_CHUNK 48 /* keys whose scores are formed together: a multiple of every keys_of */
+#define KEYS_MOST  12 /* most keys of a register tile */
+#define PANEL      64 /* columns of a panel of values */
 
 /* Loops over registers must be unrolled entirely. */
 #if defined(__clang__)
@@ -49,15 +47,21 @@ struct own {
     uint32_t *panel;   /* [pair of keys][64] */
 };
 
+static size_t panel_words(int64_t keys_n)
+{
+    return (size_t)keys_n / 2 * PANEL;
+}
+
 static size_t scratch_bytes(const struct mla_attend_shape *shape)
 {
-    return mla_step_bytes(shape, MLA_STEP_ROWS * sizeof(uint32_t), PANEL_WORDS * sizeof(uint32_t));
+    const size_t panel = panel_words(mla_step_up(shape->keys_n, 4)) * sizeof(uint32_t);
+    return mla_step_bytes(shape, MLA_STEP_ROWS * sizeof(uint32_t), panel);
 }
 
 static struct own own_of(const struct mla_step *step)
 {
     struct own own = {.panel = step->own};
-    own.queries = own.panel + PANEL_WORDS;
+    own.queries = own.panel + panel_words(step->keys_n);
     return own;
 }
 
