@@ -71,16 +71,61 @@ static inline float widen(uint16_t bits)
     return value;
 }
 
-/* Widen the tile's queries into panels; rows that are not there become zeros. */
+/* Eight vectors as the rows of a square: row i becomes column i. */
+static inline void transpose8(__m256 v[V_LANES])
+{
+    __m256 pair[V_LANES];
+    __m256 four[V_LANES];
+#pragma GCC unroll 4
+    for (int i = 0; i < V_LANES;
+         i += 2) { /* columns 0 1 and 2 3 of both halves, of rows i and i+1 */
+        pair[i] = _mm256_unpacklo_ps(v[i], v[i + 1]);
+        pair[i + 1] = _mm256_unpackhi_ps(v[i], v[i + 1]);
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < V_LANES; i += 4) { /* column 0 .. 3 of both halves, of rows i .. i+3 */
+        four[i] = _mm256_shuffle_ps(pair[i], pair[i + 2], 0x44);
+        four[i + 1] = _mm256_shuffle_ps(pair[i], pair[i + 2], 0xee);
+        four[i + 2] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0x44);
+        four[i + 3] = _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0xee);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        v[i] = _mm256_permute2f128_ps(four[i], four[i + 4], 0x20);
+        v[i + 4] = _mm256_permute2f128_ps(four[i], four[i + 4], 0x31);
+    }
+}
+
+/* Eight rows of a panel, `to` at the first one's place; rows from rows_n on become zeros. */
+static void lay_out_rows(const uint16_t *from, int64_t width, int64_t rows_n, float *to)
+{
+    int64_t c = 0;
+    for (; c + V_LANES <= width; c += V_LANES) {
+        __m256 square[V_LANES];
+#pragma GCC unroll 8
+        for (int64_t i = 0; i < V_LANES; i++) {
+            square[i] = i < rows_n ? widen8(from + i * width + c) : _mm256_setzero_ps();
+        }
+        transpose8(square);
+#pragma GCC unroll 8
+        for (int64_t i = 0; i < V_LANES; i++) {
+            _mm256_store_ps(to + (c + i) * PANEL, square[i]);
+        }
+    }
+    for (; c < width; c++) {
+        for (int64_t i = 0; i < V_LANES; i++) {
+            to[c * PANEL + i] = i < rows_n ? widen(from[i * width + c]) : 0.0f;
+        }
+    }
+}
+
+/* Widen the tile's queries into panels. */
 static void lay_out_queries(const struct mla_step *step, const struct own *own, int64_t rows_n)
 {
     const int64_t width = 2 * step->pairs_n;
-    for (int64_t row = 0; row < mla_step_up(rows_n, PANEL); row++) {
-        float *to = own->queries + row / PANEL * PANEL * width + row % PANEL;
-        const uint16_t *from = step->taken + row * width;
-        for (int64_t c = 0; c < width; c++) {
-            to[c * PANEL] = row < rows_n ? widen(from[c]) : 0.0f;
-        }
+    for (int64_t row = 0; row < mla_step_up(rows_n, PANEL); row += V_LANES) {
+        lay_out_rows(step->taken + row * width, width, rows_n - row,
+                     own->queries + row / PANEL * PANEL * width + row % PANEL);
     }
     *step->fresh = 0;
 }
@@ -132,19 +177,32 @@ static inline const uint16_t *key_at(const struct group *group, int64_t key)
     return group->part + (index != NULL ? index[key] : key) * group->stride;
 }
 
+/* Few columns, and an odd last one is followed by a zero. */
+static inline void widen_part(const uint16_t *from, int64_t columns, float *to)
+{
+    int64_t c = 0;
+    for (; c + V_LANES <= columns; c += V_LANES) {
+        _mm256_store_ps(to + c, widen8(from + c));
+    }
+    for (; c < columns; c++) {
+        to[c] = widen(from[c]);
+    }
+    if (c % 2 != 0) {
+        to[c] = 0.0f;
+    }
+}
+
 static void widen_keys(const struct group *group, int64_t first, int64_t keys_n, float *to)
 {
     for (int64_t i = 0; i < keys_n; i++, to += GROUP) {
         const uint16_t *from = key_at(group, first + i);
-        int64_t c = 0;
-        for (; c + V_LANES <= group->columns; c += V_LANES) {
+        if (group->columns < GROUP) {
+            widen_part(from, group->columns, to);
+            continue;
+        }
+#pragma GCC unroll 8
+        for (int64_t c = 0; c < GROUP; c += V_LANES) {
             _mm256_store_ps(to + c, widen8(from + c));
-        }
-        for (; c < group->columns; c++) {
-            to[c] = widen(from[c]);
-        }
-        if (c % 2 != 0) {
-            to[c] = 0.0f;
         }
     }
 }
