@@ -28,20 +28,21 @@
 #define TILE_KEYS  6
 #define TILE_ROWS  6
 #define COLUMNS    16 /* of a tile of weighted sums */
+#define PANELS     2  /* of so many columns that are widened at a time */
 #define QUERY_PAIR (2 * MLA_STEP_ROWS * sizeof(float))
 
 /* The kernel's own scratch. */
 struct own {
     float *queries; /* [MLA_STEP_ROWS / PANEL][2*pairs_n][PANEL] */
     float *keys;    /* [KEYS][GROUP] columns of keys */
-    float *values;  /* [2][keys_n][COLUMNS] columns of values */
+    float *values;  /* [PANELS][keys_n][COLUMNS] columns of values */
 };
 
 #define KEYS_BYTES (KEYS * GROUP * sizeof(float))
 
 static size_t values_bytes(int64_t keys_n)
 {
-    return (size_t)mla_step_up(keys_n, 4) * 2 * COLUMNS * sizeof(float);
+    return (size_t)mla_step_up(keys_n, 4) * PANELS * COLUMNS * sizeof(float);
 }
 
 static size_t scratch_bytes(const struct mla_attend_shape *shape)
@@ -471,9 +472,20 @@ static void weigh1(const struct place *place)
     weigh_tile(1, place);
 }
 
-/* COLUMNS columns of all rows, `out` at the first row's: six rows at a time, the last ones four. */
-static void weigh_columns(const struct mla_attend_shape *shape, const struct mla_step *step,
-                          const float *values, int64_t rows_n, float *out)
+static void weigh_rows(int64_t n, const struct place *place)
+{
+    if (n == 6) {
+        weigh6(place);
+    } else if (n == 4) {
+        weigh4(place);
+    } else {
+        weigh1(place);
+    }
+}
+
+/* PANELS panels of columns, all rows, `out` at the first row's: six rows at a time, at last four. */
+static void weigh_panels(const struct mla_attend_shape *shape, const struct mla_step *step,
+                         const struct own *own, int64_t rows_n, float *out)
 {
     const float *weights = (const float *)(const void *)step->weights;
     int64_t n;
@@ -481,7 +493,7 @@ static void weigh_columns(const struct mla_attend_shape *shape, const struct mla
         const int64_t left = rows_n - row;
         struct place place = {.visible = step->visible + row,
                               .alpha = step->alpha + row,
-                              .values = values,
+                              .values = own->values,
                               .out = out + row * shape->value_n,
                               .out_stride = shape->value_n};
         n = left >= 6 && left != 8 ? 6 : left >= 4 ? 4 : 1;
@@ -489,33 +501,33 @@ static void weigh_columns(const struct mla_attend_shape *shape, const struct mla
             const int64_t vector = (row + i) / V_LANES;
             place.weights[i] = weights + vector * V_LANES * step->keys_n + (row + i) % V_LANES;
         }
-        if (n == 6) {
-            weigh6(&place);
-        } else if (n == 4) {
-            weigh4(&place);
-        } else {
-            weigh1(&place);
+        for (int panel = 0; panel < PANELS; panel++) {
+            weigh_rows(n, &place);
+            place.values += step->keys_n * COLUMNS;
+            place.out += COLUMNS;
         }
     }
 }
 
-/* value_n is a multiple of 32: a cache line of each key is widened, into two panels. */
+/* value_n is a multiple of 32: a cache line of each key is widened at a time. */
 static void weigh(const struct mla_attend_shape *shape, const struct mla_step *step,
                   const struct own *own, const struct mla_attend_keys *keys, int64_t rows_n,
                   int64_t most, float *out)
 {
-    float *second = own->values + step->keys_n * COLUMNS;
-    for (int64_t column = 0; column < shape->value_n; column += 2 * COLUMNS) {
+    for (int64_t column = 0; column < shape->value_n; column += PANELS * COLUMNS) {
         for (int64_t key = 0; key < most; key++) {
             const int64_t row = keys->index != NULL ? keys->index[key] : key;
             const uint16_t *from = keys->main + row * shape->main_n + column;
-            _mm256_store_ps(own->values + key * COLUMNS, widen8(from));
-            _mm256_store_ps(own->values + key * COLUMNS + V_LANES, widen8(from + V_LANES));
-            _mm256_store_ps(second + key * COLUMNS, widen8(from + COLUMNS));
-            _mm256_store_ps(second + key * COLUMNS + V_LANES, widen8(from + COLUMNS + V_LANES));
+            float *to = own->values + key * COLUMNS;
+#pragma GCC unroll 2
+            for (int panel = 0; panel < PANELS; panel++) {
+                _mm256_store_ps(to, widen8(from));
+                _mm256_store_ps(to + V_LANES, widen8(from + V_LANES));
+                from += COLUMNS;
+                to += step->keys_n * COLUMNS;
+            }
         }
-        weigh_columns(shape, step, own->values, rows_n, out + column);
-        weigh_columns(shape, step, second, rows_n, out + column + COLUMNS);
+        weigh_panels(shape, step, own, rows_n, out + column);
     }
 }
 
