@@ -4,6 +4,7 @@
  *
  * Two builds (compilers, machines, thread counts) agree bit for bit when their lists are the same:
  * usage: mla_bits KERNEL CASES_OF_EACH_OPERATION
+ * A kernel that this machine cannot run ends it with 77. Without arguments it names all kernels.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,14 +34,29 @@ static int print_case(const struct mla_kernel *kernel, const struct mla_case *te
     return call.status == MLA_OK ? 0 : 1;
 }
 
+static int print_names(void)
+{
+    size_t n;
+    const struct mla_kernel *const *kernels = mla_registry_kernels(&n);
+    for (size_t i = 0; i < n; i++)
+        printf("%s\n", kernels[i]->name);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 1)
+        return print_names();
     const struct mla_kernel *kernel = argc == 3 ? mla_registry_find(argv[1]) : NULL;
     long cases = argc == 3 ? strtol(argv[2], NULL, 10) : 0;
     int code = 0;
     if (kernel == NULL || cases < 1) {
         fprintf(stderr, "usage: %s KERNEL CASES\n", argv[0]);
         return 2;
+    }
+    if (kernel->usable != NULL && !kernel->usable()) {
+        fprintf(stderr, "%s: this machine cannot run it\n", kernel->name);
+        return 77;
     }
     for (long i = 0; i < cases && code == 0; i++)
         for (int op = 0; op < MLA_OP_N && code == 0; op++) {

@@ -113,6 +113,7 @@ extern const struct mla_attend mla_attend_scalar;
 extern const struct mla_attend mla_attend_plain;
 extern const struct mla_attend mla_attend_nki;
 extern const struct mla_attend mla_attend_ttnn;
+extern const struct mla_attend mla_attend_avx2;       /* MLA_HAS_AVX2 */
 extern const struct mla_attend mla_attend_avx512bf16; /* MLA_HAS_AVX512BF16 */
 
 #endif

@@ -11,6 +11,7 @@ extern const struct mla_kernel mla_kernel_plain;
 extern const struct mla_kernel mla_kernel_nki;
 extern const struct mla_kernel mla_kernel_ttnn;
 extern const struct mla_kernel mla_kernel_scalar;
+extern const struct mla_kernel mla_kernel_avx2;       /* MLA_HAS_AVX2 */
 extern const struct mla_kernel mla_kernel_avx512bf16; /* MLA_HAS_AVX512BF16 */
 
 #endif

@@ -10,6 +10,9 @@
 
 static const struct mla_kernel *const kernels[] = {
     &mla_kernel_ttnn,       &mla_kernel_nki, &mla_kernel_plain, &mla_kernel_scalar,
+#if defined(MLA_HAS_AVX2)
+    &mla_kernel_avx2,
+#endif
 #if defined(MLA_HAS_AVX512BF16)
     &mla_kernel_avx512bf16,
 #endif
