@@ -57,6 +57,10 @@ static const char *const texts[MLA_SQL_N] = {
     [MLA_SQL_FIND_CRASH] =
         "SELECT v.id FROM verdict AS v JOIN testcase AS t ON t.num = v.testcase WHERE v.run = ?1"
         " AND t.id = ?2 AND v.kernel = ?3 AND v.verdict IN ('crash', 'timeout') AND v.reason = ?4",
+    [MLA_SQL_INSERT_BENCH] =
+        "INSERT INTO bench (run, op, shape, testcase, kernel, is_peer, threads, seconds, spread,"
+        " flops, bytes, peak, of_peak, isa, own_isa, of_own_peak, noisy, reps)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
 };
 
 int32_t mla_sql_fail(struct mla_store *store, const char *doing)
