@@ -104,7 +104,7 @@ static void test_newer_version(void **state)
     const char *path = test_path(*state, "newer.db");
     assert_int_equal(mla_store_close(test_open(path)), MLA_STORE_OK);
     test_exec(path, "PRAGMA user_version = 4711");
-    expect_untouched(*state, "newer.db", MLA_STORE_ERR_SCHEMA, "version 4711", "version 2");
+    expect_untouched(*state, "newer.db", MLA_STORE_ERR_SCHEMA, "version 4711", "version 3");
 }
 
 static void test_foreign_database(void **state)
