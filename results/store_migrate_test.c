@@ -201,10 +201,17 @@ static void test_bench(void **state)
     int64_t run = 0;
     struct mla_store *store = test_open_run(path, &run);
     struct mla_store_case c = test_case(7);
-    const struct mla_store_bench bench = {.op = "sparse", .shape = "tiny", .testcase = c.id,
-                                          .kernel = "scalar", .threads = 2, .seconds = 0.5,
-                                          .flops = 1e9, .peak = 4e9, .of_peak = 0.5,
-                                          .isa = "portable", .reps = 5};
+    const struct mla_store_bench bench = {.op = "sparse",
+                                          .shape = "tiny",
+                                          .testcase = c.id,
+                                          .kernel = "scalar",
+                                          .threads = 2,
+                                          .seconds = 0.5,
+                                          .flops = 1e9,
+                                          .peak = 4e9,
+                                          .of_peak = 0.5,
+                                          .isa = "portable",
+                                          .reps = 5};
     OK(mla_store_bench(store, &bench));
     OK(mla_store_close(store));
     assert_int_equal(test_number(path, "SELECT run FROM speed WHERE gflops = 2.0"), run);

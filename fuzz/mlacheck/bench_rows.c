@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bench_rows.c - the list of rows, peaks, medians.
+ */
+#include <stdlib.h>
+
+#include "fuzz/mlacheck/bench.h"
+
+/* Room for one more; false without memory. */
+static bool make_room(void **list, size_t n, size_t *room, size_t bytes)
+{
+    if (n < *room)
+        return true;
+    size_t more = *room == 0 ? 64 : *room * 2;
+    void *grown = realloc(*list, more * bytes);
+    if (grown == NULL)
+        return false;
+    *list = grown;
+    *room = more;
+    return true;
+}
+
+struct mla_bench_row *mla_bench_add_row(struct mla_bench *bench)
+{
+    void *list = bench->rows;
+    if (!make_room(&list, bench->rows_n, &bench->rows_room, sizeof *bench->rows))
+        return NULL;
+    bench->rows = list;
+    bench->rows[bench->rows_n] = (struct mla_bench_row){.times_first = 1};
+    return &bench->rows[bench->rows_n++];
+}
+
+double mla_bench_peak(struct mla_bench *bench, int threads)
+{
+    double peak = mla_peak_measure(bench->isa, threads);
+    void *list = bench->peaks;
+    if (threads == 1 && peak > 0 &&
+        make_room(&list, bench->peaks_n, &bench->peaks_room, sizeof *bench->peaks)) {
+        bench->peaks = list;
+        bench->peaks[bench->peaks_n++] = peak;
+    }
+    return peak;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double mla_bench_median(double *values, int n)
+{
+    qsort(values, (size_t)n, sizeof *values, by_value);
+    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+void mla_bench_set_times(struct mla_bench_row *row, double *times, int n)
+{
+    row->reps = n;
+    row->seconds = mla_bench_median(times, n);
+    row->spread = (times[n - 1] - times[0]) / row->seconds;
+}
