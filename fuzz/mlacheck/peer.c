@@ -15,8 +15,14 @@
 #include "fuzz/mlacheck/crew.h"
 
 static const struct mla_peer peers[] = {
-    {"onednn", "oneDNN: gather, bf16 matmul, softmax, bf16 matmul", "libdnnl-dev"},
-    {"openblas", "OpenBLAS: gather and widen, sgemm, softmax, sgemm", "libopenblas-dev"},
+    {"onednn",
+     "oneDNN: gather, bf16 matmul, softmax, bf16 matmul",
+     "libdnnl-dev",
+     {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}},
+    {"openblas",
+     "OpenBLAS: gather and widen, sgemm, softmax, sgemm",
+     "libopenblas-dev",
+     {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"}},
 };
 #define PEERS_N (sizeof peers / sizeof peers[0])
 
@@ -38,6 +44,16 @@ static bool module_path(const char *name, char *path, size_t bytes)
     return slash != NULL && (size_t)snprintf(slash + 1, room, "mla_peer_%s.so", name) < room;
 }
 
+/* A peer that is held back would flatter the kernel: the library shall choose for this CPU. */
+static void forget(const struct mla_peer *peer, const char *variable)
+{
+    const char *value = getenv(variable);
+    if (value == NULL)
+        return;
+    printf("%s: %s=%s of the environment is ignored\n", peer->name, variable, value);
+    (void)unsetenv(variable);
+}
+
 const struct mla_peer_code *mla_peer_load(const struct mla_peer *peer, char *error,
                                           size_t error_bytes)
 {
@@ -53,6 +69,8 @@ const struct mla_peer_code *mla_peer_load(const struct mla_peer *peer, char *err
                  peer->package);
         return NULL;
     }
+    for (int i = 0; i < MLA_PEER_VARIABLES; i++)
+        forget(peer, peer->variables[i]);
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     *code = module == NULL ? NULL : dlsym(module, "mla_peer_module");
     if (*code == NULL)

@@ -30,10 +30,13 @@ struct mla_peer_code {
 /* The one symbol of a module. */
 extern const struct mla_peer_code mla_peer_module;
 
+#define MLA_PEER_VARIABLES 2
+
 struct mla_peer {
     const char *name;
     const char *what;
-    const char *package; /* that provides the library, on Debian */
+    const char *package;                       /* that provides the library, on Debian */
+    const char *variables[MLA_PEER_VARIABLES]; /* of the environment, that could hold it back */
 };
 
 /* All of them. */
