@@ -44,7 +44,7 @@ static void print_shapes(enum mla_op op)
         char error[MLA_CASE_ERROR_MAX];
         struct mla_case test;
         if (mla_bench_shape_case(shapes[i].line, &test, error) == NULL && test.op == (int)op)
-            printf("  %-28s %-52s %8.4g GFLOP%s", shapes[i].name, shapes[i].what,
+            printf("  %-28s %-58s %9.4g GFLOP%s", shapes[i].name, shapes[i].what,
                    mla_bench_flops(&test) / 1e9, test.slow ? "" : "\n");
         else
             continue;
@@ -179,8 +179,9 @@ static int begin(struct mla_bench *bench, int argc, char **argv)
         snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s",
                  i == 0 ? "" : " ", argv[i]);
     for (size_t k = 0; k < bench->kernels.n; k++)
-        snprintf(kernels + strlen(kernels), sizeof kernels - strlen(kernels), "%s%s",
-                 k == 0 ? "" : ",", bench->kernels.list[k].spec);
+        if (mla_kernel_is_usable(bench->kernels.list[k].kernel))
+            snprintf(kernels + strlen(kernels), sizeof kernels - strlen(kernels), "%s%s",
+                     kernels[0] == '\0' ? "" : ",", bench->kernels.list[k].spec);
     struct mla_store_run row = {command, cpu, kernels, MLA_STORE_NULL};
     if (mla_store_begin_run(bench->store, &build, &row, &id) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "bench", "%s",
@@ -188,6 +189,9 @@ static int begin(struct mla_bench *bench, int argc, char **argv)
     double peak = mla_bench_peak(bench, 1); /* there is one, whatever threads are asked for */
     printf("mlacheck bench %" PRId64 ": %s, peak of one thread %.0f GFLOP/s (%s)\n", id, cpu,
            peak / 1e9, mla_peak_name(bench->isa));
+    for (size_t k = 0; k < bench->kernels.n; k++)
+        if (!mla_kernel_is_usable(bench->kernels.list[k].kernel))
+            printf("skipped %s: not usable on this CPU\n", bench->kernels.list[k].spec);
     fflush(stdout);
     return 0;
 }

@@ -71,6 +71,10 @@ double mla_bench_median(double *values, int n);
 /* seconds and spread of n times, sorted in place. */
 void mla_bench_set_times(struct mla_bench_row *row, double *times, int n);
 
+/* What needs more than one row of a shape, those from first on: the gain of threads over the same
+ * thing's first row, and the ratio of a peer to the fastest kernel with as many threads. */
+void mla_bench_relate(struct mla_bench *bench, size_t first);
+
 /*
  * Time one case, adding a row for each kernel, peer and thread count. speeds: of the kernels, by
  * mla_bench_trial. 0, or an exit code after complaining.

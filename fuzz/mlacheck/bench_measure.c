@@ -78,7 +78,7 @@ static void set_threads(struct mla_tensors *tensors, int threads)
 static const char *unsupported(const struct mla_kernel *kernel, const struct mla_tensors *t)
 {
     bool ring = t->test.op == MLA_OP_RING;
-    if (kernel->usable != NULL && !kernel->usable())
+    if (!mla_kernel_is_usable(kernel))
         return "not usable on this CPU";
     if (ring ? kernel->ring == NULL : kernel->sparse == NULL)
         return "does not offer the operation";
@@ -97,6 +97,10 @@ static double call_kernel(struct mla_bench *bench, const struct mla_kernel_choic
     mla_call_make(choice->kernel, tensors, 0, &call);
     if (call.status == MLA_OK)
         return call.seconds > 0 ? call.seconds : 1e-9;
+    if (call.status == MLA_ERR_UNSUPPORTED) {
+        printf("%-28s %s skipped: %s\n", shape, choice->spec, call.message);
+        return -1;
+    }
     bench->fault = true;
     mla_options_fail(MLA_EXIT_FAULT, "bench", "%s on %s, %d thread(s): status %" PRId32 ": %s",
                      choice->spec, shape, threads, call.status, call.message);
@@ -233,6 +237,8 @@ static int add_kernels(struct shape *s, const double *speeds)
     for (size_t i = 0; i < s->bench->kernels.n && code == 0; i++) {
         const struct mla_kernel_choice *choice = &s->bench->kernels.list[i];
         const char *why = unsupported(choice->kernel, s->tensors);
+        if (!mla_kernel_is_usable(choice->kernel))
+            continue; /* named at the beginning */
         if (why != NULL) {
             printf("%-28s %s skipped: %s\n", s->name, choice->spec, why);
             continue;
@@ -296,28 +302,6 @@ static int add_row(struct shape *s, struct entry *e)
     return 0;
 }
 
-/* What needs more than one row: the gain of threads, and the peers' ratios. */
-static void relate(struct mla_bench *bench, size_t first)
-{
-    for (size_t i = first; i < bench->rows_n; i++) {
-        struct mla_bench_row *row = &bench->rows[i];
-        const struct mla_bench_row *best = NULL;
-        row->times_first = 1;
-        for (size_t k = bench->rows_n; k > first; k--) {
-            const struct mla_bench_row *other = &bench->rows[k - 1];
-            if (strcmp(other->name, row->name) == 0 && other->is_peer == row->is_peer)
-                row->times_first = other->seconds / row->seconds; /* the first one stays */
-            if (!other->is_peer && other->threads == row->threads &&
-                (best == NULL || other->seconds < best->seconds))
-                best = other;
-        }
-        if (row->is_peer && best != NULL) {
-            row->against = best->name;
-            row->ratio = row->seconds / best->seconds;
-        }
-    }
-}
-
 /* Peers did the kernel's work, on a core each. Compared with the last kernel's output. */
 static void check_peers(struct shape *s)
 {
@@ -352,7 +336,7 @@ static int measure(struct shape *s, const double *speeds)
     for (int i = 0; i < s->entries_n && code == 0; i++)
         if (s->entries[i]->reps > 0)
             code = add_row(s, s->entries[i]);
-    relate(s->bench, first);
+    mla_bench_relate(s->bench, first);
     return code;
 }
 

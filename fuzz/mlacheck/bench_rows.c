@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bench_rows.c - the list of rows, peaks, medians.
+ * bench_rows.c - the list of rows, peaks, medians, and what rows say of each other.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "fuzz/mlacheck/bench.h"
 
@@ -59,4 +60,25 @@ void mla_bench_set_times(struct mla_bench_row *row, double *times, int n)
     row->reps = n;
     row->seconds = mla_bench_median(times, n);
     row->spread = (times[n - 1] - times[0]) / row->seconds;
+}
+
+void mla_bench_relate(struct mla_bench *bench, size_t first)
+{
+    for (size_t i = first; i < bench->rows_n; i++) {
+        struct mla_bench_row *row = &bench->rows[i];
+        const struct mla_bench_row *best = NULL;
+        row->times_first = 1;
+        for (size_t k = bench->rows_n; k > first; k--) {
+            const struct mla_bench_row *other = &bench->rows[k - 1];
+            if (strcmp(other->name, row->name) == 0 && other->is_peer == row->is_peer)
+                row->times_first = other->seconds / row->seconds; /* the first one stays */
+            if (!other->is_peer && other->threads == row->threads &&
+                (best == NULL || other->seconds < best->seconds))
+                best = other;
+        }
+        if (row->is_peer && best != NULL) {
+            row->against = best->name;
+            row->ratio = row->seconds / best->seconds;
+        }
+    }
 }

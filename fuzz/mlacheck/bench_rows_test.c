@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bench_rows_test.c - medians, spreads, shares and ratios of given times.
+ */
+#include "fuzz/mlacheck/bench.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+/* after setjmp, stdarg, stddef, stdint */
+#include <cmocka.h>
+
+static void test_median(void **state)
+{
+    (void)state;
+    double odd[] = {5, 1, 4, 2, 3}, even[] = {8, 1, 2, 4}, one[] = {7};
+    assert_true(mla_bench_median(odd, 5) == 3);
+    assert_true(mla_bench_median(even, 4) == 3);
+    assert_true(mla_bench_median(one, 1) == 7);
+}
+
+static void test_times(void **state)
+{
+    (void)state;
+    struct mla_bench_row row = {.flops = 1};
+    double times[] = {2, 8, 4, 3, 5};
+    mla_bench_set_times(&row, times, 5);
+    assert_true(row.seconds == 4);
+    assert_true(row.spread == 1.5); /* (8 - 2) / 4 */
+    assert_int_equal(row.reps, 5);
+}
+
+static void add(struct mla_bench *bench, const char *name, bool is_peer, int threads,
+                double seconds)
+{
+    struct mla_bench_row *row = mla_bench_add_row(bench);
+    assert_non_null(row);
+    row->name = name;
+    row->is_peer = is_peer;
+    row->threads = threads;
+    row->seconds = seconds;
+}
+
+/* A peer is compared with the fastest kernel of its own thread count; gains are of one's own first. */
+static void test_relations(void **state)
+{
+    (void)state;
+    struct mla_bench bench = {.rows_n = 0};
+    add(&bench, "slow", false, 1, 1); /* of an earlier shape */
+    add(&bench, "slow", false, 1, 8);
+    add(&bench, "slow", false, 2, 4);
+    add(&bench, "fast", false, 1, 2);
+    add(&bench, "fast", false, 2, 5);
+    add(&bench, "peer", true, 1, 6);
+    add(&bench, "peer", true, 2, 3);
+    mla_bench_relate(&bench, 1);
+    const double gains[] = {1, 1, 2, 1, 0.4, 1, 2}, ratios[] = {0, 0, 0, 0, 0, 3, 0.75};
+    for (int i = 1; i < 7; i++) {
+        assert_true(bench.rows[i].times_first == gains[i]);
+        assert_true(bench.rows[i].ratio == ratios[i]);
+    }
+    assert_string_equal(bench.rows[5].against, "fast");
+    assert_string_equal(bench.rows[6].against, "slow");
+    assert_null(bench.rows[2].against);
+    free(bench.rows);
+}
+
+/* More rows than there is room for at first. */
+static void test_growth(void **state)
+{
+    (void)state;
+    struct mla_bench bench = {.rows_n = 0};
+    for (int i = 0; i < 300; i++)
+        add(&bench, "k", false, i + 1, 1);
+    for (int i = 0; i < 300; i++)
+        assert_int_equal(bench.rows[i].threads, i + 1);
+    free(bench.rows);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_median),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_relations),
+        cmocka_unit_test(test_growth),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
