@@ -180,7 +180,8 @@ int32_t mla_store_find_line(struct mla_store *store, const char *prefix, char **
 
 /*
  * Tables a person reads. key: the number of a run as text, the beginning of a case id, or NULL.
- * NOT_FOUND when there is no such run or case; an empty table is no error. Column names are stable.
+ * NOT_FOUND when there is no such run or case; an empty table is no error. The latest run is that of a
+ * command that judges, not of bench. Column names are stable.
  * A case counts once a run and kernel, by the gravest of its verdicts (fail-certain, crash,
  * timeout, fail-improbable, refused, unjudged, pass, unsupported); tallies are added.
  */

@@ -136,11 +136,41 @@ static void test_refused(void **state)
     assert_non_null(strstr(mla_store_message(store), "no run"));
 }
 
+static int take_command(void *context, int columns_n, const char *const *names,
+                        const char *const *values)
+{
+    (void)columns_n;
+    (void)names;
+    if (strcmp(values[0], "command") == 0) {
+        (void)snprintf(context, 64, "%s", values[1]);
+    }
+    return 0;
+}
+
+/* The latest run, for those who ask how it was judged, is not one that timed. */
+static void test_latest_run(void **state)
+{
+    (void)state;
+    const char *commands[] = {"run --random 1", "bench", "bench --op ring"};
+    const struct mla_store_build build = {"c0ffee", false, "clang", "", "", ""};
+    for (int i = 0; i < 3; i++) {
+        const struct mla_store_run run = {commands[i], "a CPU", "k", MLA_STORE_NULL};
+        OK(mla_store_begin_run(store, &build, &run, NULL));
+        OK(mla_store_end_run(store));
+    }
+    char latest[64] = "";
+    OK(mla_store_view(store, MLA_VIEW_RUN, NULL, take_command, latest));
+    assert_string_equal(latest, "run --random 1");
+    OK(mla_store_view(store, MLA_VIEW_RUN, "4", take_command, latest));
+    assert_string_equal(latest, "bench --op ring");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_latest_run, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,9 @@ static const char *const texts[MLA_SQL_N] = {
                            " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     [MLA_SQL_END_RUN] = "UPDATE run SET ended = ?2 WHERE id = ?1",
     [MLA_SQL_FIND_RUN] = "SELECT id, started FROM run WHERE id = ?1",
-    [MLA_SQL_LATEST_RUN] = "SELECT id FROM run ORDER BY id DESC LIMIT 1",
+    /* That judged: what was timed since has views of its own. */
+    [MLA_SQL_LATEST_RUN] = "SELECT id FROM run WHERE command <> 'bench'"
+                           " AND command NOT LIKE 'bench %' ORDER BY id DESC LIMIT 1",
     /* The first one stays; only what version 1 did not ask for is filled in. */
     [MLA_SQL_INSERT_CASE] =
         "INSERT INTO testcase (id, line, op, family, region, heads, threads, ring_size, batch,"
