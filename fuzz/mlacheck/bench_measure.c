@@ -341,7 +341,7 @@ static int measure(struct shape *s, const double *speeds)
 }
 
 int mla_bench_measure(struct mla_bench *bench, const char *shape, const struct mla_case *test,
-                      const double *speeds)
+                      const double speeds[MLA_KERNELS_MAX])
 {
     char error[MLA_CASE_ERROR_MAX];
     struct shape s = {.bench = bench, .name = shape, .test = test, .flops = mla_bench_flops(test)};
