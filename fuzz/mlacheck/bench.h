@@ -7,6 +7,7 @@
 
 #include "fuzz/case.h"
 #include "fuzz/kernels.h"
+#include "fuzz/mlacheck/crew.h"
 #include "fuzz/mlacheck/options.h"
 #include "fuzz/mlacheck/peak.h"
 #include "fuzz/mlacheck/peer.h"
@@ -28,7 +29,8 @@ struct mla_bench_row {
     enum mla_peak_isa own;
     double of_own;      /* then its share of that one's peak */
     double times_first; /* the same thing's seconds with the first thread count / these */
-    bool noisy;         /* the peak did not stand still in a quarter of the repetitions or more */
+    bool noisy;         /* a quarter of the repetitions or more was disturbed */
+    int left_out;       /* disturbed repetitions beside reps */
 
     /* peers */
     const char *against; /* the fastest kernel of the shape and thread count */
@@ -50,7 +52,8 @@ struct mla_bench {
 
     struct mla_bench_row *rows;
     size_t rows_n, rows_room;
-    double *peaks; /* of one thread, all of the run */
+    double best_peak[MLA_CREW_MAX + 1]; /* of so many threads, in this run */
+    double *peaks;                      /* of one thread, all of the run */
     size_t peaks_n, peaks_room;
     bool fault;   /* a kernel failed a valid call, or a peer computed something else */
     int shapes_n; /* timed */

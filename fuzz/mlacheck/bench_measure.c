@@ -5,6 +5,11 @@
  * Machines are shared and drift. So everything is called once a round, one after the other, and
  * between any two calls the peak is measured, with as many threads: each call's share is of the mean
  * of the peaks just before and just after it, and medians are taken of such shares.
+ *
+ * A repetition is disturbed when the two peaks differ by more than a tenth, or lie more than that below
+ * the best of the run, or when others took processor time that it needed: a peak is short enough to
+ * slip through where a long call is not. None of these looks at the time of the call. Medians are of
+ * the undisturbed ones, where there are enough.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,6 +21,7 @@
 #include "fuzz/call.h"
 #include "fuzz/mlacheck/bench.h"
 #include "fuzz/mlacheck/bench_shapes.h"
+#include "fuzz/mlacheck/others.h"
 
 #define REPS_MIN    5
 #define REPS_MAX    200
@@ -46,8 +52,10 @@ struct entry {
     int reps;
     int calls;              /* of a repetition */
     double spent;           /* seconds in repetitions */
+    double quiet;           /* of that in undisturbed ones */
     double processor, wall; /* a peer's, of one stream, all calls */
-    int moved;              /* repetitions in which the peak did not stand still */
+    int disturbed;          /* repetitions */
+    bool is_disturbed[REPS_MAX];
     double seconds[REPS_MAX], peak[REPS_MAX], share[REPS_MAX], own_share[REPS_MAX];
 };
 
@@ -135,23 +143,35 @@ static double call_entry(struct shape *s, struct entry *e)
     return sum / e->calls;
 }
 
-static void keep(struct entry *e, double flops, double seconds, double before, double after,
-                 double own)
+/* The peak around a call, and did it stand still? */
+static bool is_still(const struct mla_bench *bench, int threads, double before, double after)
 {
     double peak = (before + after) / 2;
+    return fabs(after - before) <= STILL * peak && peak >= (1 - STILL) * bench->best_peak[threads];
+}
+
+static void keep(struct entry *e, double flops, double seconds, double peak, double own,
+                 bool disturbed)
+{
     int i = e->reps++;
     e->seconds[i] = seconds;
     e->peak[i] = peak;
     e->share[i] = flops / seconds / peak;
     e->own_share[i] = own > 0 ? flops / seconds / own : 0;
-    e->moved += fabs(after - before) > STILL * peak;
+    e->is_disturbed[i] = disturbed;
+    e->disturbed += e->is_disturbed[i];
+    e->spent += seconds * e->calls;
+    e->quiet += e->is_disturbed[i] ? 0 : seconds * e->calls;
 }
 
 /* One call between two peaks; *before becomes the one after. A warm-up counts only if it is dear. */
 static bool repeat(struct shape *s, struct entry *e, double *before, bool warm_up)
 {
     double wanted = s->bench->seconds;
+    double others = mla_others_seconds();
     double seconds = call_entry(s, e);
+    bool disturbed =
+        mla_others_disturb(others, mla_others_seconds(), seconds * e->calls, e->threads);
     double after = mla_bench_peak(s->bench, e->threads);
     if (seconds < 0 || after < 0) {
         e->ended = true;
@@ -159,14 +179,14 @@ static bool repeat(struct shape *s, struct entry *e, double *before, bool warm_u
     }
     double own = e->has_own ? mla_peak_measure(e->own, e->threads) : 0;
     if (!warm_up || seconds > wanted * LONG) {
-        keep(e, s->flops, seconds, *before, after, own);
-        e->spent += seconds * e->calls;
+        disturbed = disturbed || !is_still(s->bench, e->threads, *before, after);
+        keep(e, s->flops, seconds, (*before + after) / 2, own, disturbed);
     } else if (seconds < SHORT) {
         double calls = SHORT / seconds;
         e->calls = calls < CALLS_MAX ? (int)calls + 1 : CALLS_MAX;
     }
     *before = after;
-    e->ended = (e->reps >= REPS_MIN && e->spent >= wanted) || e->reps == REPS_MAX ||
+    e->ended = (e->reps - e->disturbed >= REPS_MIN && e->quiet >= wanted) || e->reps == REPS_MAX ||
                (e->reps > 0 && e->spent >= wanted * TIMES_MAX);
     return true;
 }
@@ -278,6 +298,24 @@ static int add_peers(struct shape *s)
 
 /* ---- rows ---- */
 
+/* Leave disturbed repetitions out, if enough are left. */
+static void leave_out(struct entry *e, struct mla_bench_row *row)
+{
+    int n = 0;
+    row->noisy = e->reps - e->disturbed < REPS_MIN && 4 * e->disturbed >= e->reps;
+    if (e->reps - e->disturbed < REPS_MIN)
+        return;
+    for (int i = 0; i < e->reps; i++)
+        if (!e->is_disturbed[i]) {
+            e->seconds[n] = e->seconds[i];
+            e->peak[n] = e->peak[i];
+            e->share[n] = e->share[i];
+            e->own_share[n++] = e->own_share[i];
+        }
+    row->left_out = e->disturbed;
+    e->reps = n;
+}
+
 static int add_row(struct shape *s, struct entry *e)
 {
     struct mla_bench_row *row = mla_bench_add_row(s->bench);
@@ -291,7 +329,7 @@ static int add_row(struct shape *s, struct entry *e)
     row->threads = e->threads;
     row->flops = s->flops;
     row->bytes = mla_bench_bytes(s->test);
-    row->noisy = 4 * e->moved >= e->reps;
+    leave_out(e, row);
     row->has_own = e->has_own;
     row->own = e->own;
     row->cores = e->wall > 0 ? e->processor / e->wall : 0;

@@ -31,6 +31,8 @@ static void print_row(const struct mla_bench_row *r)
     printf(", %.2f x first", r->times_first);
     if (r->against != NULL)
         printf(", %.2f x the time of %s", r->ratio, r->against);
+    if (r->left_out > 0)
+        printf(", %d disturbed", r->left_out);
     printf("%s%s\n", r->reps < 5 ? ", few repetitions" : "", r->noisy ? "  (noisy)" : "");
 }
 
@@ -108,9 +110,10 @@ static void put_row(const struct mla_bench_row *r, const char *comma)
     printf("%s{\"op\":\"%s\",\"shape\":\"%s\",\"kernel\":", comma, r->op, r->shape);
     put_text(r->name);
     printf(",\"threads\":%d,\"gflops\":%.6g,\"of_peak\":%.4g,\"spread\":%.3g,\"seconds\":%.6g,"
-           "\"reps\":%d,\"times_first\":%.4g,\"peak_gflops\":%.6g,\"noisy\":%s,\"case\":\"%.12s\"",
+           "\"reps\":%d,\"left_out\":%d,\"times_first\":%.4g,\"peak_gflops\":%.6g,\"noisy\":%s,"
+           "\"case\":\"%.12s\"",
            r->threads, r->flops / r->seconds / 1e9, r->of_peak, r->spread, r->seconds, r->reps,
-           r->times_first, r->peak / 1e9, r->noisy ? "true" : "false", r->id);
+           r->left_out, r->times_first, r->peak / 1e9, r->noisy ? "true" : "false", r->id);
     if (r->op[0] == 'o')
         printf(",\"rows\":%" PRId64 ",\"keys\":%" PRId64 ",\"times_definition\":%.4g", r->rows_n,
                r->keys_n, r->times_definition);
@@ -131,9 +134,9 @@ static void put_peer(const struct mla_bench_row *r, const char *comma)
         put_text(r->against);
     }
     printf(",\"gflops\":%.6g,\"of_peak\":%.4g,\"spread\":%.3g,\"seconds\":%.6g,\"reps\":%d,"
-           "\"times_first\":%.4g,\"cores\":%.3g,\"noisy\":%s}",
-           r->flops / r->seconds / 1e9, r->of_peak, r->spread, r->seconds, r->reps, r->times_first,
-           r->cores, r->noisy ? "true" : "false");
+           "\"left_out\":%d,\"times_first\":%.4g,\"cores\":%.3g,\"noisy\":%s}",
+           r->flops / r->seconds / 1e9, r->of_peak, r->spread, r->seconds, r->reps, r->left_out,
+           r->times_first, r->cores, r->noisy ? "true" : "false");
 }
 
 void mla_bench_report_json(struct mla_bench *bench)

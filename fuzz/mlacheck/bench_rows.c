@@ -35,6 +35,7 @@ double mla_bench_peak(struct mla_bench *bench, int threads)
 {
     double peak = mla_peak_measure(bench->isa, threads);
     void *list = bench->peaks;
+    bench->best_peak[threads] = peak > bench->best_peak[threads] ? peak : bench->best_peak[threads];
     if (threads == 1 && peak > 0 &&
         make_room(&list, bench->peaks_n, &bench->peaks_room, sizeof *bench->peaks)) {
         bench->peaks = list;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bench_rows_test.c - medians, spreads, shares and ratios of given times.
+ * bench_rows_test.c - medians, spreads and ratios of given times; what others take.
  */
 #include "fuzz/mlacheck/bench.h"
+#include "fuzz/mlacheck/others.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,9 @@
 #include <string.h>
 /* after setjmp, stdarg, stddef, stdint */
 #include <cmocka.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 static void test_median(void **state)
 {
@@ -79,13 +83,46 @@ static void test_growth(void **state)
     free(bench.rows);
 }
 
+/* What a child spends is others' time here, what we spend is not. */
+static void test_others(void **state)
+{
+    (void)state;
+    double before = mla_others_seconds();
+    if (before < 0)
+        skip();
+    pid_t child = fork();
+    assert_true(child >= 0);
+    while (child == 0)
+        if ((double)clock() / CLOCKS_PER_SEC > 0.5)
+            _exit(0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_true(mla_others_seconds() - before > 0.4);
+}
+
+static void test_disturbance(void **state)
+{
+    (void)state;
+    assert_false(mla_others_disturb(5, 5, 10, 256));
+    assert_true(mla_others_disturb(5, 5 + 2000, 10, 256));
+    assert_false(mla_others_disturb(-1, 2000, 10, 256));
+    assert_false(mla_others_disturb(5, -1, 10, 256));
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    int all = (int)processors;
+    double tick = 1.0 / (double)sysconf(_SC_CLK_TCK), coarse = tick * (double)processors;
+    assert_false(mla_others_disturb(0, 0.99 * all + coarse, 10, all)); /* a tenth of ten seconds */
+    assert_true(mla_others_disturb(0, 1.01 * all + coarse, 10, all));
+    if (processors > 1) { /* a processor is left to others */
+        assert_false(mla_others_disturb(0, 10 + 0.99 * (all - 1) + coarse, 10, all - 1));
+        assert_true(mla_others_disturb(0, 10 + 1.01 * (all - 1) + coarse, 10, all - 1));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_median),
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_relations),
-        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_median),    cmocka_unit_test(test_times),
+        cmocka_unit_test(test_relations), cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_others),    cmocka_unit_test(test_disturbance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

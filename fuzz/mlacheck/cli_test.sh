@@ -179,7 +179,7 @@ row() {
     [ "$4" != 1 ] || first=1
     [ "$1" != oracle ] || what="\"rows\":16,\"keys\":128,\"times_definition\":$n"
     printf '%s' "\\{\"op\":\"$1\",\"shape\":\"$2\",\"kernel\":\"$3\",\"threads\":$4,\"gflops\":$n," \
-        "\"of_peak\":$n,\"spread\":$n,\"seconds\":$n,\"reps\":[0-9]+,\"times_first\":$first," \
+        "\"of_peak\":$n,\"spread\":$n,\"seconds\":$n,\"reps\":[0-9]+,\"left_out\":[0-9]+,\"times_first\":$first," \
         "\"peak_gflops\":$n,\"noisy\":(true|false),\"case\":\"[0-9a-f]{12}\",$what," \
         "\"own_isa\":(null|\"[a-z0-9]+\"),\"of_own_peak\":(null|$n)\\}"
 }
@@ -202,7 +202,7 @@ peers=("$bin"/mla_peer_*.so)
 if [ ${#peers[@]} -eq 2 ]; then
     peer() {
         printf '%s' "\\{\"peer\":\"$1\",\"shape\":\"sparse-tiny\",\"threads\":1,\"ratio\":$n,\"kernel\":\"scalar\"," \
-            "\"gflops\":$n,\"of_peak\":$n,\"spread\":$n,\"seconds\":$n,\"reps\":[0-9]+,\"times_first\":1," \
+            "\"gflops\":$n,\"of_peak\":$n,\"spread\":$n,\"seconds\":$n,\"reps\":[0-9]+,\"left_out\":[0-9]+,\"times_first\":1," \
             "\"cores\":$n,\"noisy\":(true|false)\\}"
     }
     check_last 'peers' \
