@@ -2,6 +2,7 @@
  *
  * bench_rows_test.c - medians, spreads and ratios of given times; what others take.
  */
+#include "fuzz/call.h"
 #include "fuzz/mlacheck/bench.h"
 #include "fuzz/mlacheck/others.h"
 
@@ -143,9 +144,10 @@ static void test_disturbance(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_median),    cmocka_unit_test(test_times),
-        cmocka_unit_test(test_relations), cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_others),    cmocka_unit_test(test_disturbance),
+        cmocka_unit_test(test_median),      cmocka_unit_test(test_times),
+        cmocka_unit_test(test_relations),   cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_others),      cmocka_unit_test(test_ours),
+        cmocka_unit_test(test_disturbance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
