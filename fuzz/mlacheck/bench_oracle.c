@@ -100,9 +100,9 @@ static bool describe(const struct mla_subject *subject, const char *shape,
 
 /* The definition (threads 0, one thread) and each thread count: times, and the peaks beside them. */
 struct column {
-    int threads;
     double seconds[REPETITIONS], peak[REPETITIONS], share[REPETITIONS];
-    int moved;
+    int threads;
+    int moved; /* repetitions in which the peak did not stand still */
 };
 
 static bool time_column(struct mla_bench *bench, struct mla_subject *subject, int64_t definition_n,
