@@ -15,7 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PATTERN 0xff
+#define PATTERN   0xff
+#define HUGE_PAGE ((size_t)2 << 20)
 
 #define KEPT_MAX       512                /* mappings kept at a time */
 #define KEPT_BYTES_MAX ((size_t)64 << 20) /* and their bytes, together */
@@ -136,6 +137,27 @@ bool mla_guard_make(struct mla_guard *guard, size_t bytes, size_t element_bytes,
     guard->map_bytes = mapping.bytes;
     guard->uses = mapping.uses + 1;
     guard->data = first + lead;
+    guard->bytes = bytes;
+    return true;
+}
+
+bool mla_guard_make_plain(struct mla_guard *guard, size_t bytes)
+{
+    memset(guard, 0, sizeof *guard);
+    if (bytes > SIZE_MAX / 4)
+        return false;
+    size_t whole = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE, map_bytes = whole + HUGE_PAGE;
+    char *map = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+        return false;
+    char *first = map + (HUGE_PAGE - (uintptr_t)map % HUGE_PAGE) % HUGE_PAGE;
+#ifdef MADV_HUGEPAGE
+    (void)madvise(first, whole, MADV_HUGEPAGE); /* advice only: without, it is slower */
+#endif
+    guard->map = map;
+    guard->map_bytes = map_bytes;
+    guard->uses = MLA_GUARD_USES_MAX; /* never used again */
+    guard->data = (unsigned char *)first;
     guard->bytes = bytes;
     return true;
 }

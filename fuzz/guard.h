@@ -37,6 +37,11 @@ struct mla_guard {
 /* bytes >= 1. false when the memory cannot be had; the guard is then empty. */
 bool mla_guard_make(struct mla_guard *guard, size_t bytes, size_t element_bytes,
                     enum mla_guard_place place);
+/*
+ * Memory for large tensors that are timed, not watched: private, aligned to a huge page, and advised
+ * to consist of those before its first use. Nothing traps, and mla_guard_intact may not be asked.
+ */
+bool mla_guard_make_plain(struct mla_guard *guard, size_t bytes);
 /* Is the pattern around the tensor whole? *offset: first damaged byte relative to the tensor. */
 bool mla_guard_intact(const struct mla_guard *guard, int64_t *offset);
 void mla_guard_free(struct mla_guard *guard);

@@ -178,6 +178,24 @@ static void test_slack_is_patterned(void **state)
     }
 }
 
+/* Memory for timing: aligned, whole, and gone when it is freed. */
+static void test_plain(void **state)
+{
+    struct mla_guard guard;
+    (void)state;
+    assert_true(mla_guard_make_plain(&guard, 3000001));
+    assert_int_equal((uintptr_t)guard.data % (2 << 20), 0);
+    assert_int_equal(guard.bytes, 3000001);
+    memset(guard.data, 1, guard.bytes);
+    struct mla_guard first = guard;
+    assert_false(traps(&first, 0));
+    assert_false(traps(&first, 3000000));
+    mla_guard_free(&guard);
+    assert_true(traps(&first, 0));
+    assert_false(mla_guard_make_plain(&guard, SIZE_MAX / 2));
+    assert_null(guard.map);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +206,7 @@ int main(void)
         cmocka_unit_test(test_memory_is_used_again),
         cmocka_unit_test(test_memory_is_given_back),
         cmocka_unit_test(test_slack_is_patterned),
+        cmocka_unit_test(test_plain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

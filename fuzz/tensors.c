@@ -73,8 +73,10 @@ static void *add(struct mla_tensors *t, const char *name, int64_t rank, enum mla
     tensor->role = role;
     tensor->elements_n = elements_n;
     tensor->element_bytes = element_bytes;
-    if (!mla_guard_make(&tensor->guard, (size_t)elements_n * element_bytes, element_bytes,
-                        (enum mla_guard_place)(place % MLA_GUARD_PLACES_N)))
+    size_t bytes = (size_t)elements_n * element_bytes;
+    if (!(t->plain ? mla_guard_make_plain(&tensor->guard, bytes)
+                   : mla_guard_make(&tensor->guard, bytes, element_bytes,
+                                    (enum mla_guard_place)(place % MLA_GUARD_PLACES_N))))
         return NULL;
     t->n++;
     return tensor->guard.data;
@@ -211,13 +213,14 @@ static bool violate(struct mla_tensors *t, const struct mla_violation *v,
 }
 
 /* Allocated and wired, not filled. NULL: no memory. */
-static struct mla_tensors *allocate(const struct mla_case *test, uint32_t dirt)
+static struct mla_tensors *allocate(const struct mla_case *test, uint32_t dirt, bool plain)
 {
     struct mla_tensors *t = calloc(1, sizeof *t);
     if (t == NULL)
         return NULL;
     t->test = *test;
     t->dirt = dirt;
+    t->plain = plain;
     t->ring = mla_arguments_ring(test);
     t->sparse = mla_arguments_sparse(test);
     if (test->op == MLA_OP_RING ? allocate_ring(t) : allocate_sparse(t))
@@ -245,10 +248,10 @@ static bool change(struct mla_tensors *t, char error[MLA_CASE_ERROR_MAX])
     return true;
 }
 
-int32_t mla_tensors_make(const struct mla_case *test, uint32_t dirt, struct mla_tensors **tensors,
-                         char error[MLA_CASE_ERROR_MAX])
+static int32_t make(const struct mla_case *test, uint32_t dirt, bool plain,
+                    struct mla_tensors **tensors, char error[MLA_CASE_ERROR_MAX])
 {
-    struct mla_tensors *t = allocate(test, dirt);
+    struct mla_tensors *t = allocate(test, dirt, plain);
     *tensors = NULL;
     if (t == NULL)
         return no_memory(test, error);
@@ -268,10 +271,22 @@ int32_t mla_tensors_make(const struct mla_case *test, uint32_t dirt, struct mla_
     return MLA_OK;
 }
 
+int32_t mla_tensors_make(const struct mla_case *test, uint32_t dirt, struct mla_tensors **tensors,
+                         char error[MLA_CASE_ERROR_MAX])
+{
+    return make(test, dirt, false, tensors, error);
+}
+
+int32_t mla_tensors_make_plain(const struct mla_case *test, struct mla_tensors **tensors,
+                               char error[MLA_CASE_ERROR_MAX])
+{
+    return make(test, 0, true, tensors, error);
+}
+
 int32_t mla_tensors_copy(const struct mla_tensors *from, const struct mla_case *test, uint32_t dirt,
                          struct mla_tensors **tensors, char error[MLA_CASE_ERROR_MAX])
 {
-    struct mla_tensors *t = allocate(test, dirt);
+    struct mla_tensors *t = allocate(test, dirt, false);
     *tensors = NULL;
     if (t == NULL)
         return no_memory(test, error);

@@ -30,6 +30,7 @@ struct mla_tensor {
 
 struct mla_tensors {
     struct mla_case test;
+    bool plain;    /* in memory without guards */
     uint32_t dirt; /* which pattern outputs and scratch hold */
     size_t n;
     struct mla_tensor list[MLA_TENSORS_MAX];
@@ -47,6 +48,9 @@ struct mla_tensors {
  */
 int32_t mla_tensors_make(const struct mla_case *test, uint32_t dirt, struct mla_tensors **tensors,
                          char error[MLA_CASE_ERROR_MAX]);
+/* The same in memory without guards, for timing: see mla_guard_make_plain. */
+int32_t mla_tensors_make_plain(const struct mla_case *test, struct mla_tensors **tensors,
+                               char error[MLA_CASE_ERROR_MAX]);
 /*
  * The same numbers for a case that differs from theirs only in how the call is made (threads, dirt):
  * inputs are copied as they are, which is quicker than making them. Otherwise like mla_tensors_make,

@@ -320,6 +320,27 @@ static void test_fingerprints(void **state)
     }
 }
 
+/* Without guards: the same numbers, and outputs that hold the pattern. */
+static void test_plain(void **state)
+{
+    (void)state;
+    for (int op = 0; op < MLA_OP_N; op++) {
+        struct mla_case test;
+        struct mla_tensors *plain;
+        char error[MLA_CASE_ERROR_MAX];
+        mla_case_init(&test, (enum mla_op)op);
+        struct mla_tensors *t = make(&test);
+        assert_int_equal(mla_tensors_make_plain(&test, &plain, error), MLA_OK);
+        assert_int_equal(plain->n, t->n);
+        for (size_t i = 0; i < t->n; i++) {
+            assert_int_equal(plain->list[i].guard.bytes, t->list[i].guard.bytes);
+            assert_int_equal(mla_tensor_hash(&plain->list[i]), mla_tensor_hash(&t->list[i]));
+        }
+        mla_tensors_free(plain);
+        mla_tensors_free(t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +356,7 @@ int main(void)
         cmocka_unit_test(test_copies),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_fingerprints),
+        cmocka_unit_test(test_plain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

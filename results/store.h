@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MLA_STORE_SCHEMA_VERSION 2
+#define MLA_STORE_SCHEMA_VERSION 3
 #define MLA_STORE_NULL           INT64_MIN /* an absent integer: stored as NULL */
 
 enum mla_store_status {
@@ -144,6 +144,26 @@ int32_t mla_store_verdict(struct mla_store *store, const struct mla_store_verdic
 int32_t mla_store_tally(struct mla_store *store, const char *op, const char *kernel,
                         const char *family, const char *verdict, int64_t n, double max_ratio);
 
+/* One thing timed. flops and bytes are of one call, peak in flop/s. */
+struct mla_store_bench {
+    const char *op;       /* ring, sparse or oracle */
+    const char *shape;    /* its name */
+    const char *testcase; /* SHA-256 of the case line, in hex */
+    const char *kernel;   /* or the peer, or which oracle */
+    bool is_peer;
+    int64_t threads;
+    double seconds, spread; /* median; (slowest - fastest) / median */
+    double flops, bytes;    /* useful flops > 0; bytes 0: not counted */
+    double peak, of_peak;   /* of so many threads at that time; the share of it */
+    const char *isa;        /* of the peak's instructions */
+    const char *own_isa;    /* of the kernel's, where that is a lesser one; or NULL */
+    double of_own_peak;     /* then the share of its peak */
+    bool noisy;
+    int64_t reps;
+};
+/* Store a timing of the current run, at once. ERR_WRITE for what the schema does not take. */
+int32_t mla_store_bench(struct mla_store *store, const struct mla_store_bench *bench);
+
 /*
  * In-flight note: which case a kernel is about to run, in a small mapped file beside the database
  * ("<db>-inflight-<pid>"), so that a killed process leaves a finding ("crash", reason "process
@@ -160,7 +180,8 @@ int32_t mla_store_find_line(struct mla_store *store, const char *prefix, char **
 
 /*
  * Tables a person reads. key: the number of a run as text, the beginning of a case id, or NULL.
- * NOT_FOUND when there is no such run or case; an empty table is no error. Column names are stable.
+ * NOT_FOUND when there is no such run or case; an empty table is no error. The latest run is that of a
+ * command that judges, not of bench. Column names are stable.
  * A case counts once a run and kernel, by the gravest of its verdicts (fail-certain, crash,
  * timeout, fail-improbable, refused, unjudged, pass, unsupported); tallies are added.
  */
@@ -192,6 +213,10 @@ enum mla_store_view {
        passed, failed (by the verdict), missed (of those, passed by the rule), alarms (passed by the
        verdict only) */
     MLA_VIEW_CRITERIA,
+    /* timings of a run, NULL: of all, newest run first, at most 500. run, started, commit, cpu, op, shape,
+       kernel, threads, seconds, spread, gflops, gbytes (a second), of_peak, of_own_peak, noisy,
+       reps */
+    MLA_VIEW_SPEED,
     MLA_VIEW_N
 };
 /*

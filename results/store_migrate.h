@@ -22,6 +22,7 @@ struct mla_migrate_step {
 /* The texts of schema.sql (version 1) and of the steps after it, NUL-terminated. */
 extern const unsigned char mla_schema_sql[];
 extern const unsigned char mla_schema_2_sql[];
+extern const unsigned char mla_schema_3_sql[];
 
 /*
  * Look without writing: OK with *version (0: an empty file), ERR_SCHEMA for a newer version or

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * store_migrate_test.c - a database of version 1 becomes one of today and loses nothing.
+ * store_migrate_test.c - a database of an earlier version becomes one of today and loses nothing.
  *
- * store_test_v1.sql is the dump of such a file. Every cell of every table it has is written down
+ * store_test_v1.sql and _v2.sql are dumps of such files. Every cell of every table it has is written down
  * before the store opens it, as SQL literals so that types show too, and compared afterwards.
  */
 #include "results/store_internal.h"
@@ -19,18 +19,31 @@
 
 static char *folder;
 static char path[256];
+static int64_t old_version;
 
-static int setup(void **state)
+static int setup_from(const char *dump, int64_t version)
 {
-    (void)state;
     long bytes = 0;
+    old_version = version;
     folder = test_folder_make();
     (void)snprintf(path, sizeof path, "%s/old.db", folder);
-    char *sql = test_read_file(MLA_TEST_V1_SQL, &bytes);
+    char *sql = test_read_file(dump, &bytes);
     assert_non_null(sql);
     test_exec(path, sql);
     free(sql);
     return 0;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return setup_from(MLA_TEST_V1_SQL, 1);
+}
+
+static int setup_2(void **state)
+{
+    (void)state;
+    return setup_from(MLA_TEST_V2_SQL, 2);
 }
 
 static int teardown(void **state)
@@ -73,13 +86,13 @@ static void test_nothing_is_lost(void **state)
 {
     (void)state;
     char *queries[TABLES_N], *before[TABLES_N];
-    assert_int_equal(test_number(path, "PRAGMA user_version"), 1);
+    assert_int_equal(test_number(path, "PRAGMA user_version"), old_version);
     for (size_t i = 0; i < TABLES_N; i++) {
         queries[i] = cells_query(tables[i]);
         before[i] = cells(queries[i]);
     }
     OK(mla_store_close(test_open(path)));
-    assert_int_equal(test_number(path, "PRAGMA user_version"), 2);
+    assert_int_equal(test_number(path, "PRAGMA user_version"), 3);
     for (size_t i = 0; i < TABLES_N; i++) {
         char *after = cells(queries[i]);
         assert_string_equal(after, before[i]);
@@ -169,14 +182,39 @@ static void test_views(void **state)
         const char *key = view == MLA_VIEW_CASE ? "a7e7e3d5" : NULL;
         int rows_n = 0;
         OK(mla_store_view(store, (enum mla_store_view)view, key, count_row, &rows_n));
-        /* The latest run's verdict with figures; version 1 asked no published rule. */
-        assert_int_equal(rows_n > 0, view != MLA_VIEW_CRITERIA);
+        /* The latest run's verdict with figures; version 1 asked no published rule, neither timed. */
+        bool due = view != MLA_VIEW_SPEED && (view != MLA_VIEW_CRITERIA || old_version > 1);
+        assert_int_equal(rows_n > 0, due);
     }
     OK(mla_store_close(store));
     assert_string_equal(test_text(path,
                                   "SELECT group_concat(run || ' ' || kernel || ' ' || max_ulp,"
-                                  " ',') FROM (SELECT * FROM accuracy ORDER BY run, kernel)"),
+                                  " ',') FROM (SELECT * FROM accuracy WHERE run < 3"
+                                  " ORDER BY run, kernel)"),
                         "1 fault:canary-nan 0.0,1 scalar 0.500000789097527,2 scalar inf");
+}
+
+/* A run of an old file may be followed by timings. */
+static void test_bench(void **state)
+{
+    (void)state;
+    int64_t run = 0;
+    struct mla_store *store = test_open_run(path, &run);
+    struct mla_store_case c = test_case(7);
+    const struct mla_store_bench bench = {.op = "sparse",
+                                          .shape = "tiny",
+                                          .testcase = c.id,
+                                          .kernel = "scalar",
+                                          .threads = 2,
+                                          .seconds = 0.5,
+                                          .flops = 1e9,
+                                          .peak = 4e9,
+                                          .of_peak = 0.5,
+                                          .isa = "portable",
+                                          .reps = 5};
+    OK(mla_store_bench(store, &bench));
+    OK(mla_store_close(store));
+    assert_int_equal(test_number(path, "SELECT run FROM speed WHERE gflops = 2.0"), run);
 }
 
 /* A step that fails leaves the file of version 1 as it was. */
@@ -211,6 +249,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_the_same_schema, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sign_coins, setup, teardown),
         cmocka_unit_test_setup_teardown(test_views, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_bench, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_is_lost, setup_2, teardown),
+        cmocka_unit_test_setup_teardown(test_the_same_schema, setup_2, teardown),
+        cmocka_unit_test_setup_teardown(test_views, setup_2, teardown),
+        cmocka_unit_test_setup_teardown(test_bench, setup_2, teardown),
         cmocka_unit_test_setup_teardown(test_failed_step, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

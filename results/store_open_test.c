@@ -69,7 +69,7 @@ static void test_new_file(void **state)
     assert_int_equal(test_number(path, "PRAGMA application_id"), 0x6d6c6163);
     assert_int_equal(test_number(path, "SELECT count(*) FROM sqlite_schema WHERE type = 'table'"
                                        " AND name NOT LIKE 'sqlite_%'"),
-                     8);
+                     9);
     assert_int_equal(mla_store_close(store), MLA_STORE_OK);
     store = test_open(path);
     assert_int_equal(mla_store_close(store), MLA_STORE_OK);
@@ -104,7 +104,7 @@ static void test_newer_version(void **state)
     const char *path = test_path(*state, "newer.db");
     assert_int_equal(mla_store_close(test_open(path)), MLA_STORE_OK);
     test_exec(path, "PRAGMA user_version = 4711");
-    expect_untouched(*state, "newer.db", MLA_STORE_ERR_SCHEMA, "version 4711", "version 2");
+    expect_untouched(*state, "newer.db", MLA_STORE_ERR_SCHEMA, "version 4711", "version 3");
 }
 
 static void test_foreign_database(void **state)
@@ -211,9 +211,10 @@ static void test_special_names(void **state)
     free(here);
 }
 
-static const struct mla_migrate_step three_steps[] = {
+static const struct mla_migrate_step later_steps[] = {
     {(const char *)mla_schema_sql},
     {(const char *)mla_schema_2_sql},
+    {(const char *)mla_schema_3_sql},
     {"ALTER TABLE run ADD COLUMN note TEXT; UPDATE run SET note = 'migrated'"},
 };
 
@@ -222,12 +223,12 @@ static void test_migration(void **state)
     const char *path = test_path(*state, "old.db");
     int64_t run = 0;
     struct mla_store *store = test_open_run(path, &run);
-    assert_int_equal(mla_migrate_steps(store, three_steps, 3), MLA_STORE_OK);
-    assert_int_equal(mla_migrate_steps(store, three_steps, 3), MLA_STORE_OK); /* nothing to do */
+    assert_int_equal(mla_migrate_steps(store, later_steps, 4), MLA_STORE_OK);
+    assert_int_equal(mla_migrate_steps(store, later_steps, 4), MLA_STORE_OK); /* nothing to do */
     assert_int_equal(mla_store_close(store), MLA_STORE_OK);
-    assert_int_equal(test_number(path, "PRAGMA user_version"), 3);
+    assert_int_equal(test_number(path, "PRAGMA user_version"), 4);
     assert_string_equal(test_text(path, "SELECT note FROM run"), "migrated");
-    expect_refused(path, MLA_STORE_ERR_SCHEMA, "version 3", "version 2");
+    expect_refused(path, MLA_STORE_ERR_SCHEMA, "version 4", "version 3");
 }
 
 static void test_failed_migration(void **state)
@@ -235,16 +236,17 @@ static void test_failed_migration(void **state)
     const struct mla_migrate_step steps[] = {
         {(const char *)mla_schema_sql},
         {(const char *)mla_schema_2_sql},
+        {(const char *)mla_schema_3_sql},
         {"ALTER TABLE run ADD COLUMN note TEXT"},
         {"CREATE TABLE extra (x); INSERT INTO no_such_table VALUES (1)"},
     };
     const char *path = test_path(*state, "old.db");
     struct mla_store *store = test_open_run(path, NULL);
-    assert_int_equal(mla_migrate_steps(store, steps, 4), MLA_STORE_ERR_WRITE);
-    assert_non_null(strstr(mla_store_message(store), "from schema version 3 to 4"));
+    assert_int_equal(mla_migrate_steps(store, steps, 5), MLA_STORE_ERR_WRITE);
+    assert_non_null(strstr(mla_store_message(store), "from schema version 4 to 5"));
     assert_non_null(strstr(mla_store_message(store), "no_such_table"));
     assert_int_equal(mla_store_close(store), MLA_STORE_OK);
-    assert_int_equal(test_number(path, "PRAGMA user_version"), 2);
+    assert_int_equal(test_number(path, "PRAGMA user_version"), 3);
     assert_int_equal(test_number(path, "SELECT count(*) FROM sqlite_schema WHERE name = 'extra'"),
                      0);
     assert_int_equal(

@@ -32,6 +32,7 @@ enum mla_sql {
     MLA_SQL_UPSERT_TALLY,
     MLA_SQL_UPSERT_FINDING,
     MLA_SQL_FIND_CRASH,
+    MLA_SQL_INSERT_BENCH,
     MLA_SQL_N
 };
 

@@ -51,6 +51,9 @@ struct view {
 #define CRITERIA_COLUMNS                                                                           \
     "op, kernel, criterion, sum(cases) AS cases, sum(passed) AS passed, sum(failed) AS failed,"    \
     " sum(missed) AS missed, sum(alarms) AS alarms"
+#define SPEED_COLUMNS                                                                              \
+    "run, started, \"commit\", cpu, op, shape, kernel, threads, seconds, spread, gflops, gbytes,"  \
+    " of_peak, of_own_peak, noisy, reps"
 #define FINDING_ORDER " ORDER BY state <> 'open', last_seen DESC, id, kernel, verdict"
 
 static const struct view views[MLA_VIEW_N] = {
@@ -94,6 +97,9 @@ static const struct view views[MLA_VIEW_N] = {
     [MLA_VIEW_CRITERIA] = {"criteria", KEY_RUN_OR_LAST, NULL,
                            "SELECT " CRITERIA_COLUMNS " FROM criteria WHERE run = ?1"
                            " GROUP BY op, kernel, criterion ORDER BY op, kernel, criterion"},
+    [MLA_VIEW_SPEED] = {"speed", KEY_RUN,
+                        "SELECT " SPEED_COLUMNS " FROM speed ORDER BY run DESC, id LIMIT 500",
+                        "SELECT " SPEED_COLUMNS " FROM speed WHERE run = ?1 ORDER BY id"},
 };
 
 static int32_t latest_run(struct mla_store *store, int64_t *run)

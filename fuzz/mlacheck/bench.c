@@ -2,117 +2,273 @@
  *
  * bench.c - `mlacheck bench`: speed as ratios of things measured in one run.
  */
+#include "fuzz/mlacheck/bench.h"
+
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fuzz/mlacheck/bench_oracle.h"
+#include "fuzz/mlacheck/bench_shapes.h"
 #include "fuzz/mlacheck/build.h"
-#include "fuzz/mlacheck/options.h"
-
-#define SHAPES_MAX 16
 
 static const char help[] =
-    "usage: mlacheck bench [--op oracle] [--shape NAME|GLOB] [--threads 1,2] [flags]\n\n"
-    "Time the certified oracle on the rows of named shapes, with each thread count, against the\n"
-    "plain MPFR definition on the same rows, all in turn: medians of five, and the spread.\n\n"
+    "usage: mlacheck bench [--op ring|sparse|oracle|all] [--shape NAME|GLOB] [--kernel NAME|GLOB]\n"
+    "                      [--threads 1,2] [--peers] [flags]\n\n"
+    "Time kernels on named shapes, with each thread count, all in turn, and beside every call "
+    "what\n"
+    "the CPU can do at that moment: medians, spread, share of that peak. With --peers also what\n"
+    "unfused pipelines of other libraries need for the sparse shapes, one stream a core. The "
+    "oracle\n"
+    "is timed against the plain MPFR definition. Rows go into the database.\n\n"
     "flags:\n"
-    "  --shape NAME   default: all of them\n"
-    "  --threads LIST default 1,2\n"
-    "  --json         end with one JSON object\n\nshapes:\n";
+    "  --op OP        default: all\n"
+    "  --shape NAME   default: all but the dear ones, which must be named\n"
+    "  --kernel NAME  built-in, fault:NAME, PATH.so; may be repeated. Default: those made for "
+    "speed\n"
+    "  --threads LIST default: 1,2,4,.. up to the processors\n"
+    "  --time S       seconds each is called at least, beyond five times (default 1)\n"
+    "  --peers        oneDNN and OpenBLAS (scripts/setup --peers installs them)\n"
+    "  --db FILE      default results/mlacheck.db\n"
+    "  --json         end with one JSON object\n\n";
 
-struct line {
-    const struct mla_bench_shape *shape;
-    struct mla_bench_oracle result;
-};
+static void print_shapes(enum mla_op op)
+{
+    size_t n;
+    const struct mla_bench_shape *shapes = mla_bench_shapes(&n);
+    printf("%s shapes:\n", op == MLA_OP_RING ? "ring" : "sparse");
+    for (size_t i = 0; i < n; i++) {
+        char error[MLA_CASE_ERROR_MAX];
+        struct mla_case test;
+        if (mla_bench_shape_case(shapes[i].line, &test, error) == NULL && test.op == (int)op)
+            printf("  %-28s %-58s %9.4g GFLOP%s", shapes[i].name, shapes[i].what,
+                   mla_bench_flops(&test) / 1e9, test.slow ? "" : "\n");
+        else
+            continue;
+        if (test.slow)
+            printf(", %.1f GB: dear\n", (double)mla_case_bytes(&test) / 1e9);
+    }
+}
 
 static void print_help(void)
 {
-    size_t shapes_n;
-    const struct mla_bench_shape *shapes = mla_bench_oracle_shapes(&shapes_n);
+    size_t n;
+    const struct mla_bench_oracle_shape *oracle = mla_bench_oracle_shapes(&n);
     fputs(help, stdout);
-    for (size_t i = 0; i < shapes_n; i++)
-        printf("  %-12s %s\n", shapes[i].name, shapes[i].what);
+    print_shapes(MLA_OP_SPARSE);
+    print_shapes(MLA_OP_RING);
+    printf("oracle shapes:\n");
+    for (size_t i = 0; i < n; i++)
+        printf("  %-28s %s\n", oracle[i].name, oracle[i].what);
 }
 
-static void print_line(const struct line *line, const struct mla_options *o)
+/* ---- what is asked for ---- */
+
+static bool is_op(const struct mla_bench *bench, const char *op)
 {
-    const struct mla_bench_oracle *r = &line->result;
-    double work = (double)r->rows_n * (double)r->keys_n * (double)(r->width + r->columns_n);
-    printf(
-        "%-12s %5" PRId64 " rows x %6" PRId64 " keys  definition  1 thread  %9.4f s  (+-%.0f%%)\n",
-        line->shape->name, r->rows_n, r->keys_n, r->definition_seconds, 50 * r->definition_spread);
-    for (int t = 0; t < o->threads_n; t++)
-        printf("%-12s %5s %25s %3d thread%s %9.4f s  (+-%.0f%%)  %6.1f x definition, %.2f x the "
-               "first, %.3f ns per multiply-add\n",
-               "", "", "fast", o->threads[t], o->threads[t] == 1 ? " " : "s", r->seconds[t],
-               50 * r->spread[t], r->definition_seconds / r->seconds[t],
-               r->seconds[0] / r->seconds[t], 1e9 * r->seconds[t] / work);
-    fflush(stdout);
+    const char *asked = bench->options.op;
+    return asked == NULL || strcmp(asked, "all") == 0 || strcmp(asked, op) == 0;
 }
 
-static void print_row(const struct line *line, const char *kernel, int threads, double seconds,
-                      double spread, const char *comma)
+/* A dear shape is only meant by its own name. */
+static bool is_shape(const struct mla_bench *bench, const struct mla_bench_shape *shape,
+                     const struct mla_case *test)
 {
-    printf("%s{\"op\":\"oracle\",\"shape\":\"%s\",\"kernel\":\"%s\",\"threads\":%d,"
-           "\"rows\":%" PRId64 ",\"keys\":%" PRId64
-           ",\"seconds\":%.6g,\"spread\":%.3g,\"times_definition\":%.4g}",
-           comma, line->shape->name, kernel, threads, line->result.rows_n, line->result.keys_n,
-           seconds, spread, line->result.definition_seconds / seconds);
+    const char *asked = bench->options.shape;
+    if (!is_op(bench, test->op == MLA_OP_RING ? "ring" : "sparse"))
+        return false;
+    if (test->slow)
+        return asked != NULL && strcmp(asked, shape->name) == 0;
+    return asked == NULL || fnmatch(asked, shape->name, 0) == 0;
 }
 
-static void print_json(const struct line *lines, size_t n, const struct mla_options *o)
+/* Is there any such shape, of any kind asked for? Dear ones count by name only. */
+static bool any_shape(const struct mla_bench *bench)
 {
-    struct mla_store_build build = mla_build_describe();
-    printf("{\"isa\":\"%s\",\"rows\":[", build.isa);
+    size_t n;
+    const struct mla_bench_shape *shapes = mla_bench_shapes(&n);
     for (size_t i = 0; i < n; i++) {
-        const struct mla_bench_oracle *r = &lines[i].result;
-        print_row(&lines[i], "definition", 1, r->definition_seconds, r->definition_spread,
-                  i == 0 ? "" : ",");
-        for (int t = 0; t < o->threads_n; t++)
-            print_row(&lines[i], "fast", o->threads[t], r->seconds[t], r->spread[t], ",");
+        char error[MLA_CASE_ERROR_MAX];
+        struct mla_case test;
+        if (mla_bench_shape_case(shapes[i].line, &test, error) == NULL &&
+            is_shape(bench, &shapes[i], &test))
+            return true;
     }
-    printf("]}\n");
+    const struct mla_bench_oracle_shape *oracle = mla_bench_oracle_shapes(&n);
+    for (size_t i = 0; i < n && is_op(bench, "oracle"); i++)
+        if (bench->options.shape == NULL || fnmatch(bench->options.shape, oracle[i].name, 0) == 0)
+            return true;
+    return false;
+}
+
+static int read_kernels(struct mla_bench *bench)
+{
+    char error[1024];
+    const struct mla_options *o = &bench->options;
+    bench->chosen = o->kernels_n > 0;
+    for (int i = 0; i < o->kernels_n; i++)
+        if (mla_kernels_add(&bench->kernels, o->kernels[i], error, sizeof error) != MLA_OK)
+            return mla_options_fail(strstr(o->kernels[i], ".so") != NULL ? MLA_EXIT_ENVIRONMENT
+                                                                         : MLA_EXIT_USAGE,
+                                    "bench", "--kernel: %s", error);
+    const char *name;
+    for (size_t i = 0; !bench->chosen && (name = mla_bench_kernel_default(i)) != NULL; i++)
+        (void)mla_kernels_add(&bench->kernels, name, error, sizeof error); /* if there is one */
+    return 0;
+}
+
+static void default_threads(struct mla_options *o)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    for (int n = 1; o->threads_n == 0 || n <= processors; n *= 2) {
+        if (o->threads_n == MLA_OPTIONS_THREADS_MAX)
+            break;
+        o->threads[o->threads_n++] = n;
+    }
+}
+
+static int check_peers(const struct mla_bench *bench)
+{
+    size_t n;
+    const struct mla_peer *peers = mla_peers(&n);
+    int code = 0;
+    char error[1024];
+    for (size_t i = 0; i < n && bench->options.peers; i++)
+        if (mla_peer_load(&peers[i], error, sizeof error) == NULL)
+            code = mla_options_fail(MLA_EXIT_ENVIRONMENT, "bench", "--peers: %s: %s", peers[i].name,
+                                    error);
+    return code;
+}
+
+static int read_input(struct mla_bench *bench)
+{
+    struct mla_options *o = &bench->options;
+    if (o->op != NULL && strcmp(o->op, "reject") == 0)
+        return mla_options_fail(MLA_EXIT_USAGE, "bench",
+                                "--op '%s': must be ring, sparse, oracle or all", o->op);
+    if (o->words_n > 0)
+        return mla_options_fail(MLA_EXIT_USAGE, "bench", "unexpected word '%s'", o->words[0]);
+    if (!any_shape(bench))
+        return mla_options_fail(MLA_EXIT_USAGE, "bench",
+                                "--shape '%s': no such shape for this --op (mlacheck bench --help; "
+                                "a dear one must be named in full)",
+                                o->shape == NULL ? "*" : o->shape);
+    if (o->threads_n == 0)
+        default_threads(o);
+    bench->seconds = o->seconds > 0 ? o->seconds : 1;
+    bench->isa = mla_peak_widest();
+    int code = read_kernels(bench);
+    return code != 0 ? code : check_peers(bench);
+}
+
+/* ---- the run ---- */
+
+static int begin(struct mla_bench *bench, int argc, char **argv)
+{
+    char cpu[128], command[1024] = "", kernels[1024] = "";
+    struct mla_store_build build = mla_build_describe();
+    int64_t id;
+    bench->store = mla_options_store(&bench->options, "bench");
+    if (bench->store == NULL)
+        return MLA_EXIT_ENVIRONMENT;
+    mla_build_cpu(cpu, sizeof cpu);
+    for (int i = 0; i < argc; i++)
+        snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s",
+                 i == 0 ? "" : " ", argv[i]);
+    for (size_t k = 0; k < bench->kernels.n; k++)
+        if (mla_kernel_is_usable(bench->kernels.list[k].kernel))
+            snprintf(kernels + strlen(kernels), sizeof kernels - strlen(kernels), "%s%s",
+                     kernels[0] == '\0' ? "" : ",", bench->kernels.list[k].spec);
+    struct mla_store_run row = {command, cpu, kernels, MLA_STORE_NULL};
+    if (mla_store_begin_run(bench->store, &build, &row, &id) != MLA_STORE_OK)
+        return mla_options_fail(MLA_EXIT_ENVIRONMENT, "bench", "%s",
+                                mla_store_message(bench->store));
+    double peak = mla_bench_peak(bench, 1); /* there is one, whatever threads are asked for */
+    printf("mlacheck bench %" PRId64 ": %s, peak of one thread %.0f GFLOP/s (%s)\n", id, cpu,
+           peak / 1e9, mla_peak_name(bench->isa));
+    for (size_t k = 0; k < bench->kernels.n; k++)
+        if (!mla_kernel_is_usable(bench->kernels.list[k].kernel))
+            printf("skipped %s: not usable on this CPU\n", bench->kernels.list[k].spec);
+    fflush(stdout);
+    return 0;
+}
+
+static int measure_op(struct mla_bench *bench, enum mla_op op)
+{
+    double speeds[MLA_KERNELS_MAX] = {0};
+    bool tried = false;
+    size_t n;
+    const struct mla_bench_shape *shapes = mla_bench_shapes(&n);
+    int code = 0;
+    for (size_t i = 0; i < n && code == 0 && !mla_interrupted; i++) {
+        char error[MLA_CASE_ERROR_MAX];
+        struct mla_case test;
+        size_t first = bench->rows_n;
+        const char *problem = mla_bench_shape_case(shapes[i].line, &test, error);
+        if (problem != NULL)
+            return mla_options_fail(MLA_EXIT_ENVIRONMENT, "bench", "%s: %s", shapes[i].name,
+                                    problem);
+        if (test.op != (int)op)
+            continue;
+        if (!tried && !bench->chosen) /* the first shape of an operation is small */
+            code = mla_bench_trial(bench, shapes[i].line, speeds);
+        tried = true;
+        if (code != 0 || !is_shape(bench, &shapes[i], &test))
+            continue;
+        bench->shapes_n++;
+        code = mla_bench_measure(bench, shapes[i].name, &test, speeds);
+        int stored = mla_bench_report(bench, first);
+        code = code != 0 ? code : stored;
+    }
+    return code;
+}
+
+static int measure(struct mla_bench *bench)
+{
+    int code = is_op(bench, "sparse") ? measure_op(bench, MLA_OP_SPARSE) : 0;
+    if (code == 0 && is_op(bench, "ring"))
+        code = measure_op(bench, MLA_OP_RING);
+    if (code == 0 && is_op(bench, "oracle"))
+        code = mla_bench_measure_oracle(bench);
+    return code;
+}
+
+static int finish(struct mla_bench *bench, int code)
+{
+    if (mla_store_end_run(bench->store) != MLA_STORE_OK && code == 0)
+        code =
+            mla_options_fail(MLA_EXIT_ENVIRONMENT, "bench", "%s", mla_store_message(bench->store));
+    if (code != 0)
+        return code;
+    if (bench->options.json)
+        mla_bench_report_json(bench);
+    if (bench->fault)
+        return MLA_EXIT_FAULT;
+    if (mla_interrupted)
+        return MLA_EXIT_INTERRUPTED;
+    return bench->rows_n == 0 ? MLA_EXIT_NOTHING : MLA_EXIT_PASSED;
 }
 
 int mla_verb_bench(int argc, char **argv)
 {
-    struct mla_options o;
-    struct line lines[SHAPES_MAX];
-    size_t shapes_n, lines_n = 0;
-    const struct mla_bench_shape *shapes = mla_bench_oracle_shapes(&shapes_n);
-    int code = mla_options_parse(&o, "bench", "oHTJh", argc, argv);
+    static struct mla_bench bench;
+    int code = mla_options_parse(&bench.options, "bench", "okdtHTPJh", argc, argv);
     if (code != 0)
         return code;
-    if (o.help) {
+    if (bench.options.help) {
         print_help();
         return MLA_EXIT_PASSED;
     }
-    if (o.op != NULL && strcmp(o.op, "oracle") != 0)
-        return mla_options_fail(MLA_EXIT_USAGE, "bench", "--op '%s': must be oracle", o.op);
-    if (o.words_n > 0)
-        return mla_options_fail(MLA_EXIT_USAGE, "bench", "unexpected word '%s'", o.words[0]);
-    if (o.threads_n == 0) {
-        o.threads_n = 2;
-        o.threads[0] = 1;
-        o.threads[1] = 2;
-    }
-    for (size_t i = 0; i < shapes_n && lines_n < SHAPES_MAX && !mla_interrupted; i++) {
-        if (o.shape != NULL && fnmatch(o.shape, shapes[i].name, 0) != 0)
-            continue;
-        struct line *line = &lines[lines_n++];
-        line->shape = &shapes[i];
-        const char *problem =
-            mla_bench_oracle_run(line->shape, o.threads, o.threads_n, &line->result);
-        if (problem != NULL)
-            return mla_options_fail(MLA_EXIT_ENVIRONMENT, "bench", "%s: %s", shapes[i].name,
-                                    problem);
-        print_line(line, &o);
-    }
-    if (lines_n == 0)
-        return mla_options_fail(MLA_EXIT_USAGE, "bench", "--shape '%s': no such shape", o.shape);
-    if (o.json)
-        print_json(lines, lines_n, &o);
-    return mla_interrupted ? MLA_EXIT_INTERRUPTED : MLA_EXIT_PASSED;
+    code = read_input(&bench);
+    code = code != 0 ? code : begin(&bench, argc, argv);
+    if (code == 0)
+        code = finish(&bench, measure(&bench));
+    free(bench.rows);
+    free(bench.peaks);
+    if (mla_store_close(bench.store) != MLA_STORE_OK && code == 0)
+        code = mla_options_fail(MLA_EXIT_ENVIRONMENT, "bench", "the database could not be written");
+    return code;
 }

@@ -7,15 +7,18 @@
  */
 #include "fuzz/mlacheck/bench_oracle.h"
 
-#include <stdlib.h>
+#include <fnmatch.h>
+#include <math.h>
 #include <string.h>
 
 #include "fuzz/call.h"
 #include "fuzz/judge_internal.h"
+#include "fuzz/mlacheck/bench.h"
+#include "fuzz/mlacheck/bench_shapes.h"
 
 #define REPETITIONS 5
 
-static const struct mla_bench_shape shapes[] = {
+static const struct mla_bench_oracle_shape shapes[] = {
     {"deepseek", "one sparse query row x 128 heads, K 2048",
      "sparse v=1 S=1 S_kv=8192 H=128 Rr=64 K=2048 tiled=0 dense=0 offset=- order=mx4 cores=1 "
      "threads=0 scale=0x1.14f5b8p-3 family=upstream region=normal amount=0 indices=uniform "
@@ -39,24 +42,10 @@ static const struct mla_bench_shape shapes[] = {
      1},
 };
 
-const struct mla_bench_shape *mla_bench_oracle_shapes(size_t *shapes_n)
+const struct mla_bench_oracle_shape *mla_bench_oracle_shapes(size_t *shapes_n)
 {
     *shapes_n = sizeof shapes / sizeof shapes[0];
     return shapes;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *times, double *spread)
-{
-    qsort(times, REPETITIONS, sizeof *times, by_value);
-    double middle = times[REPETITIONS / 2];
-    *spread = (times[REPETITIONS - 1] - times[0]) / middle;
-    return middle;
 }
 
 static void forget(struct mla_subject *subject)
@@ -91,51 +80,116 @@ static double time_definition(const struct mla_subject *subject, int64_t n)
     return (mla_call_clock() - start) / (double)n * (double)subject->rows_n;
 }
 
-/* Sizes, from the first row. */
-static bool describe(const struct mla_subject *subject, struct mla_bench_oracle *result)
+/* What all rows of the table share: sizes, from the first query row. */
+static bool describe(const struct mla_subject *subject, const char *shape,
+                     struct mla_bench_row *row)
 {
     struct mla_truth *truth;
     if (mla_rows_truth(subject->tensors, subject->rows[0], false, &truth) != MLA_OK)
         return false;
     struct mla_truth_info info = mla_truth_info(truth);
-    result->rows_n = subject->rows_n;
-    result->keys_n = info.keys_n;
-    result->width = info.width;
-    result->columns_n = info.columns_n;
+    *row = (struct mla_bench_row){.op = "oracle", .shape = shape, .times_first = 1};
+    mla_case_id(&subject->tensors->test, row->id);
+    row->rows_n = subject->rows_n;
+    row->keys_n = info.keys_n;
+    row->flops =
+        2 * (double)row->rows_n * (double)info.keys_n * (double)(info.width + info.columns_n);
     mla_truth_free(truth);
     return info.state == MLA_ROW_OK;
 }
 
-static const char *measure(const struct mla_bench_shape *shape, struct mla_subject *subject,
-                           const int *threads, int threads_n, struct mla_bench_oracle *result)
+/* The definition (threads 0, one thread) and each thread count: times, and the peaks beside them. */
+struct column {
+    double seconds[REPETITIONS], peak[REPETITIONS], share[REPETITIONS];
+    int threads;
+    int moved; /* repetitions in which the peak did not stand still */
+};
+
+static bool time_column(struct mla_bench *bench, struct mla_subject *subject, int64_t definition_n,
+                        double flops, struct column *column, int i)
 {
-    double fast[8][REPETITIONS], plain[REPETITIONS];
-    if (!describe(subject, result) || time_fast(subject, threads[0]) < 0) /* and warm up */
-        return "the oracle failed";
-    for (int i = 0; i < REPETITIONS; i++) {
-        for (int t = 0; t < threads_n; t++)
-            if ((fast[t][i] = time_fast(subject, threads[t])) < 0)
-                return "the oracle failed";
-        if ((plain[i] = time_definition(subject, shape->definition_n)) < 0)
-            return "the oracle failed";
-    }
-    for (int t = 0; t < threads_n; t++)
-        result->seconds[t] = median(fast[t], &result->spread[t]);
-    result->definition_seconds = median(plain, &result->definition_spread);
-    return NULL;
+    int threads = column->threads > 0 ? column->threads : 1;
+    double before = mla_bench_peak(bench, threads);
+    double seconds =
+        column->threads > 0 ? time_fast(subject, threads) : time_definition(subject, definition_n);
+    double after = mla_bench_peak(bench, threads);
+    if (seconds <= 0 || before < 0 || after < 0)
+        return false;
+    column->seconds[i] = seconds;
+    column->peak[i] = (before + after) / 2;
+    column->share[i] = flops / seconds / column->peak[i];
+    column->moved += fabs(after - before) > 0.1 * column->peak[i];
+    return true;
 }
 
-const char *mla_bench_oracle_run(const struct mla_bench_shape *shape, const int *threads,
-                                 int threads_n, struct mla_bench_oracle *result)
+static bool add_rows(struct mla_bench *bench, const struct mla_bench_row *shared,
+                     struct column *columns, int columns_n)
 {
-    static char error[MLA_CASE_ERROR_MAX];
+    size_t first = bench->rows_n;
+    for (int c = 0; c < columns_n; c++) {
+        struct mla_bench_row *row = mla_bench_add_row(bench);
+        if (row == NULL)
+            return false;
+        *row = *shared;
+        row->name = columns[c].threads > 0 ? "fast" : "definition";
+        row->threads = columns[c].threads > 0 ? columns[c].threads : 1;
+        row->noisy = 4 * columns[c].moved >= REPETITIONS;
+        row->peak = mla_bench_median(columns[c].peak, REPETITIONS);
+        row->of_peak = mla_bench_median(columns[c].share, REPETITIONS);
+        mla_bench_set_times(row, columns[c].seconds, REPETITIONS);
+        row->times_definition = bench->rows[first].seconds / row->seconds;
+        row->times_first = c == 0 ? 1 : bench->rows[first + 1].seconds / row->seconds;
+    }
+    return true;
+}
+
+static const char *measure(struct mla_bench *bench, const struct mla_bench_oracle_shape *shape,
+                           struct mla_subject *subject)
+{
+    struct mla_bench_row shared;
+    struct column columns[1 + MLA_OPTIONS_THREADS_MAX] = {0};
+    int n = 1 + bench->options.threads_n;
+    for (int c = 1; c < n; c++)
+        columns[c].threads = bench->options.threads[c - 1];
+    if (!describe(subject, shape->name, &shared) || time_fast(subject, columns[1].threads) < 0)
+        return "the oracle failed"; /* or is warm now */
+    for (int i = 0; i < REPETITIONS; i++)
+        for (int c = 0; c < n; c++) {
+            if (mla_interrupted)
+                return NULL; /* no row of fewer repetitions */
+            if (!time_column(bench, subject, shape->definition_n, shared.flops, &columns[c], i))
+                return "the oracle failed, or threads cannot be had";
+        }
+    return add_rows(bench, &shared, columns, n) ? NULL : "out of memory";
+}
+
+static const char *run_shape(struct mla_bench *bench, const struct mla_bench_oracle_shape *shape,
+                             char error[MLA_CASE_ERROR_MAX])
+{
     struct mla_case test;
     struct mla_subject *subject;
-    if (mla_case_parse(shape->line, strlen(shape->line), &test, error) != MLA_OK ||
-        mla_case_problem(&test, INT64_MAX, error) != NULL ||
+    if (mla_bench_shape_case(shape->line, &test, error) != NULL ||
         mla_subject_make(&test, &subject, error) != MLA_OK)
         return error;
-    const char *problem = measure(shape, subject, threads, threads_n, result);
+    const char *problem = measure(bench, shape, subject);
     mla_subject_free(subject);
     return problem;
+}
+
+int mla_bench_measure_oracle(struct mla_bench *bench)
+{
+    int code = 0;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0] && code == 0 && !mla_interrupted; i++) {
+        char error[MLA_CASE_ERROR_MAX];
+        size_t first = bench->rows_n;
+        if (bench->options.shape != NULL && fnmatch(bench->options.shape, shapes[i].name, 0) != 0)
+            continue;
+        bench->shapes_n++;
+        const char *problem = run_shape(bench, &shapes[i], error);
+        if (problem != NULL)
+            return mla_options_fail(MLA_EXIT_ENVIRONMENT, "bench", "%s: %s", shapes[i].name,
+                                    problem);
+        code = mla_bench_report(bench, first);
+    }
+    return code;
 }

@@ -8,27 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct mla_bench_shape {
+struct mla_bench_oracle_shape {
     const char *name;
     const char *what;
     const char *line;     /* the case whose drawn rows are evaluated */
     int64_t definition_n; /* rows the plain definition is timed on */
 };
 
-/* The oracle's shapes. */
-const struct mla_bench_shape *mla_bench_oracle_shapes(size_t *shapes_n);
-
-/* Medians over the repetitions, all measured in turn in the same minute. */
-struct mla_bench_oracle {
-    int64_t rows_n, keys_n, width, columns_n;
-    double definition_seconds; /* for all rows, from definition_n of them, one thread */
-    double definition_spread;  /* (slowest - fastest) / median */
-    double seconds[8];         /* fast, per thread count */
-    double spread[8];
-};
-
-/* Measure one shape. NULL, or why it could not be. */
-const char *mla_bench_oracle_run(const struct mla_bench_shape *shape, const int *threads,
-                                 int threads_n, struct mla_bench_oracle *result);
+/* The oracle's shapes; mla_bench_measure_oracle (bench.h) times them. */
+const struct mla_bench_oracle_shape *mla_bench_oracle_shapes(size_t *shapes_n);
 
 #endif

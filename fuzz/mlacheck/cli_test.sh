@@ -41,10 +41,6 @@ check 'bad input makes no database' 1 '' bash -c \
 check 'full output' 3 'could not be written' bash -c \
     "'$mlacheck' run --db '$db' --kernel scalar --case '$line' >/dev/full"
 check 'oracle by another name' 2 "--oracle 'slow'" "$mlacheck" run --oracle slow --case "$line"
-check 'bench of nothing' 2 "'nothing'" "$mlacheck" bench --shape nothing
-check 'bench of a kernel' 2 "--op 'ring'" "$mlacheck" bench --op ring
-check 'threads' 2 "--threads '1,x'" "$mlacheck" bench --threads 1,x
-check 'bench' 0 '"times_definition"' "$mlacheck" bench --op oracle --shape small --threads 1,2 --json
 check 'wrong list' 2 "'frogs'" "$mlacheck" list frogs
 check 'wrong show' 2 "'frogs'" "$mlacheck" show frogs
 
@@ -147,6 +143,88 @@ for what in kernels families relations faults criteria names; do
     check "list $what" 0 '' "$mlacheck" list "$what"
     check "list $what as JSON" 0 '[{"name":' "$mlacheck" list "$what" --json
 done
+
+# speed: no time is asserted, only what is said of it
+bench=("$mlacheck" bench --db "$dir/bench.db" --time 0.01)
+check 'bench of nothing' 2 "'nothing'" "$mlacheck" bench --shape nothing
+check 'bench of another operation' 2 "'ring-tiny'" "$mlacheck" bench --op sparse --shape ring-tiny
+check 'bench of refusals' 2 "--op 'reject'" "$mlacheck" bench --op reject
+check 'bench of no such kernel' 2 "'scaler'" "$mlacheck" bench --kernel scaler
+check 'bench of no plug-in' 3 'none.so' "$mlacheck" bench --kernel "$dir/none.so"
+check 'a dear shape is not meant by a glob' 2 "'mla-100k*'" "$mlacheck" bench --shape 'mla-100k*'
+check 'threads' 2 "--threads '1,x'" "$mlacheck" bench --threads 1,x
+check 'no threads' 2 "--threads '0'" "$mlacheck" bench --threads 0
+check 'bench with a word' 2 "'words'" "$mlacheck" bench words
+check 'bench into no folder' 3 'nowhere' "$mlacheck" bench --shape sparse-tiny --db "$dir/nowhere/x.db"
+check 'bench shapes' 0 'mla-100k-32' "$mlacheck" bench --help
+check 'bench' 0 'of peak' "${bench[@]}" --shape '*-tiny' --kernel scalar
+check 'a kernel that this CPU cannot run' 0 "skipped $unusable:unusable: not usable on this CPU" \
+    "${bench[@]}" --shape sparse-tiny --kernel "$unusable"
+check 'no kernel that it can' 77 "skipped $unusable:unusable" \
+    "${bench[@]}" --shape sparse-tiny --kernel "$unusable:unusable"
+check 'a kernel that fails' 1 'status -6: out of luck' "${bench[@]}" --shape sparse-tiny \
+    --kernel "$plugins/bad/mla_bad_call_status.so"
+# check_last NAME REGEX command...: the whole last line of what it prints
+check_last() {
+    local name=$1 regex=$2
+    shift 2
+    "$@" </dev/null 2>/dev/null | tail -n 1 >"$dir/last"
+    check "$name" 0 '' grep -qxE -- "$regex" "$dir/last"
+}
+n='[0-9.]+(e[-+][0-9]+)?'
+head="\\{\"peak_gflops\":$n,\"isa\":\"[a-z0-9]+\",\"rows\":"
+# row OP SHAPE KERNEL THREADS, of a kernel or the oracle
+row() {
+    local what="\"gflop\":$n,\"gbytes\":$n" first=$n
+    [ "$4" != 1 ] || first=1
+    [ "$1" != oracle ] || what="\"rows\":16,\"keys\":128,\"times_definition\":$n"
+    printf '%s' "\\{\"op\":\"$1\",\"shape\":\"$2\",\"kernel\":\"$3\",\"threads\":$4,\"gflops\":$n," \
+        "\"of_peak\":$n,\"spread\":$n,\"seconds\":$n,\"reps\":[0-9]+,\"left_out\":[0-9]+,\"times_first\":$first," \
+        "\"peak_gflops\":$n,\"noisy\":(true|false),\"case\":\"[0-9a-f]{12}\",$what," \
+        "\"own_isa\":(null|\"[a-z0-9]+\"),\"of_own_peak\":(null|$n)\\}"
+}
+for op in ring sparse; do
+    check_last "JSON of bench, $op" \
+        "$head\\[$(row $op $op-tiny scalar 1),$(row $op $op-tiny scalar 2)\\],\"peers\":\\[\\]\\}" \
+        "${bench[@]}" --op $op --shape $op-tiny --kernel scalar --threads 1,2 --json
+done
+check_last 'JSON of the oracle' \
+    "$head\\[$(row oracle small definition 1),$(row oracle small fast 1),$(row oracle small fast 2)\\],\"peers\":\\[\\]\\}" \
+    "${bench[@]}" --op oracle --shape small --threads 1,2 --json
+check_last 'no rows' "$head\\[\\],\"peers\":\\[\\]\\}" "${bench[@]}" --shape sparse-tiny \
+    --kernel "$unusable:unusable" --json
+check 'show bench' 0 'definition' "$mlacheck" show bench --db "$dir/bench.db"
+check 'kernels too' 0 '"op":"ring","shape":"ring-tiny","kernel":"scalar","threads":1' \
+    "$mlacheck" show bench 1 --db "$dir/bench.db" --json
+check 'a run of bench' 0 'bench --db' "$mlacheck" list runs --db "$dir/bench.db"
+check 'show bench of no run' 2 '4711' "$mlacheck" show bench 4711 --db "$dir/bench.db"
+peers=("$bin"/mla_peer_*.so)
+if [ ${#peers[@]} -eq 2 ]; then
+    peer() {
+        printf '%s' "\\{\"peer\":\"$1\",\"shape\":\"sparse-tiny\",\"threads\":1,\"ratio\":$n,\"kernel\":\"scalar\"," \
+            "\"gflops\":$n,\"of_peak\":$n,\"spread\":$n,\"seconds\":$n,\"reps\":[0-9]+,\"left_out\":[0-9]+,\"times_first\":1," \
+            "\"cores\":$n,\"noisy\":(true|false)\\}"
+    }
+    check_last 'peers' \
+        "$head\\[$(row sparse sparse-tiny scalar 1)\\],\"peers\":\\[$(peer onednn),$(peer openblas)\\]\\}" \
+        "${bench[@]}" --op sparse --shape sparse-tiny --kernel scalar --threads 1 --peers --json
+    check 'a kernel that does not what the peers do' 1 'onednn on sparse-tiny: differs by' \
+        "${bench[@]}" --op sparse --shape sparse-tiny --kernel fault:natural-order --peers
+else
+    echo "cli_test: not both peers are built: only their absence is tested"
+    check 'peers that are not there' 3 'setup --peers' "$mlacheck" bench --peers
+fi
+"$mlacheck" bench --op sparse --shape deepseek-short-2 --kernel scalar --db "$dir/int.db" --time 100 \
+    >"$dir/int.out" 2>&1 &
+for _ in {1..600}; do
+    grep -q peak "$dir/int.out" && break
+    sleep 0.1
+done
+sleep 1
+kill -INT $!
+wait $!
+check 'bench ends at Ctrl-C' 0 '' test $? -eq 130
+check 'what was timed until then is stored' 0 'deepseek-short-2' "$mlacheck" show bench --db "$dir/int.db"
 
 # Ctrl-C: what was judged is stored; kill -9: the database is whole and the case is a finding
 in_flight() { # database, process: until its first case has begun; a busy machine may take long

@@ -37,12 +37,13 @@ struct mla_options {
     int64_t random; /* cases to draw; -1: not given */
     int64_t number; /* --cases: of a selfcheck; -1: not given */
     uint64_t seed;  /* default 1 */
-    double seconds; /* --time: of a fuzz run in all; 0: not given */
+    double seconds; /* --time: of a fuzz run in all, of each thing timed; 0: not given */
     double limit;   /* --limit: seconds of one kernel call or input; 0: not given */
     int64_t jobs;
     const char *shape;                    /* --shape, a glob; NULL: not given */
     int threads[MLA_OPTIONS_THREADS_MAX]; /* --threads */
     int threads_n;                        /* 0: not given */
+    bool peers;                           /* --peers: time other libraries too */
     bool plain_oracle;                    /* --oracle definition */
     bool slow;
     bool relations;  /* default true */
