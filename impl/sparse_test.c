@@ -460,11 +460,11 @@ static void test_same_bits(void **state)
 }
 
 /* The two column orders hold the same bits; without statistics the output is the same. */
-static void test_orders(void **state)
+static void expect_orders(const struct mla_kernel *kernel)
 {
     struct sparse_case *packed = make(&shapes[1]);
     struct sparse_case *natural = make(&shapes[1]);
-    (void)state;
+    packed->kernel = natural->kernel = kernel;
     natural->args.out_order = MLA_OUT_NATURAL;
     natural->args.stats = NULL;
     run(packed);
@@ -477,6 +477,16 @@ static void test_orders(void **state)
     }
     destroy(natural);
     destroy(packed);
+}
+
+static void test_orders(void **state)
+{
+    size_t kernels_n;
+    const struct mla_kernel *const *kernels = test_kernels(&kernels_n);
+    (void)state;
+    for (size_t k = 0; k < kernels_n; k++) {
+        expect_orders(kernels[k]);
+    }
 }
 
 /* A NaN in one query row, or in a key of one row's list, leaves all other rows as they were. */
@@ -512,12 +522,12 @@ static void test_nan_stays(void **state)
 }
 
 /* The caller's floating-point mode changes no bit and no verdict, and is the caller's again. */
-static void test_modes(void **state)
+static void expect_modes_ignored(const struct mla_kernel *kernel)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(shapes); i++) {
         struct sparse_case *want = make(&shapes[i]);
         struct sparse_case *got = make(&shapes[i]);
+        want->kernel = got->kernel = kernel;
         run(want);
         for (int mode = 0; mode < TEST_MODES_N; mode++) {
             memset(got->out, 0xff, got->out_bytes);
@@ -534,6 +544,16 @@ static void test_modes(void **state)
         }
         destroy(got);
         destroy(want);
+    }
+}
+
+static void test_modes(void **state)
+{
+    size_t kernels_n;
+    const struct mla_kernel *const *kernels = test_kernels(&kernels_n);
+    (void)state;
+    for (size_t k = 0; k < kernels_n; k++) {
+        expect_modes_ignored(kernels[k]);
     }
 }
 
