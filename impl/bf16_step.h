@@ -149,7 +149,8 @@ static inline void mla_step_restore(unsigned callers)
 
 /*
  * a*b = scale*log2(e) with neither b nor (s - m)*a lost at the ends of the range: b is rounded
- * once, from a double product, and is normal. Called before subnormals become zero.
+ * once, from a double product, and is normal. Called before subnormals become zero, as the scale
+ * may be one; a compiler would move it to where it is first used, hence the empty instruction.
  *   scale < 2^-64   a = 2^-64, 2^-85 < b < 1.45: where (s - m)*a underflows, x is off by 2^-126 b
  *   scale > 2^64    a = 2^64; where (s - m)*a overflows, |s - m| >= 2^64 and the weight is 0
  */
@@ -163,6 +164,7 @@ static inline struct mla_step_scale mla_step_scale(float scale)
     } else if (scale > 0x1p64f) {
         split = (struct mla_step_scale){.a = 0x1p64f, .b = (float)(c * 0x1p-64)};
     }
+    __asm__ volatile("" : "+x"(split.a), "+x"(split.b));
     return split;
 }
 
