@@ -75,8 +75,8 @@ static inline int64_t mla_step_pairs(const struct mla_attend_shape *shape)
     ((size_t)(keys_n) / 2 * MLA_STEP_ROWS * V_PAIR_WORDS * sizeof(float))
 
 /*
- * Bytes of the shared part plus the kernel's own: row_bytes for each pair of columns and row of
- * the tile, and own_bytes. 0 when they overflow: a width may be anything a call can say.
+ * Bytes of the shared part plus the kernel's own: pair_bytes for each pair of columns, and
+ * own_bytes. 0 when they overflow: a width may be anything a call can say.
  */
 static inline size_t mla_step_bytes(const struct mla_attend_shape *shape, size_t pair_bytes,
                                     size_t own_bytes)
