@@ -75,8 +75,8 @@ static inline int64_t mla_step_pairs(const struct mla_attend_shape *shape)
     ((size_t)(keys_n) / 2 * MLA_STEP_ROWS * V_PAIR_WORDS * sizeof(float))
 
 /*
- * Bytes of the shared part plus the kernel's own: row_bytes for each pair of columns and row of
- * the tile, and own_bytes. 0 when they overflow: a width may be anything a call can say.
+ * Bytes of the shared part plus the kernel's own: pair_bytes for each pair of columns, and
+ * own_bytes. 0 when they overflow: a width may be anything a call can say.
  */
 static inline size_t mla_step_bytes(const struct mla_attend_shape *shape, size_t pair_bytes,
                                     size_t own_bytes)
@@ -149,7 +149,8 @@ static inline void mla_step_restore(unsigned callers)
 
 /*
  * a*b = scale*log2(e) with neither b nor (s - m)*a lost at the ends of the range: b is rounded
- * once, from a double product, and is normal. Called before subnormals become zero.
+ * once, from a double product, and is normal. Called before subnormals become zero, as the scale
+ * may be one; a compiler would move it to where it is first used, hence the empty instruction.
  *   scale < 2^-64   a = 2^-64, 2^-85 < b < 1.45: where (s - m)*a underflows, x is off by 2^-126 b
  *   scale > 2^64    a = 2^64; where (s - m)*a overflows, |s - m| >= 2^64 and the weight is 0
  */
@@ -163,6 +164,7 @@ static inline struct mla_step_scale mla_step_scale(float scale)
     } else if (scale > 0x1p64f) {
         split = (struct mla_step_scale){.a = 0x1p64f, .b = (float)(c * 0x1p-64)};
     }
+    __asm__ volatile("" : "+x"(split.a), "+x"(split.b));
     return split;
 }
 

@@ -60,14 +60,17 @@ static uint32_t bits_of(float value)
     return bits;
 }
 
-/* Argument number i of all; beyond the last one the last again. For r > 0 x is r - 1, so k = -1. */
+/*
+ * Argument number i of all; beyond the last one the last again. For 0 < r < 1/2 x is r - 1, so k =
+ * -1. To r = 1/2 only an odd multiple of 1/2 leads whose k, the even neighbour, is the lower one.
+ */
 static float argument(uint32_t i)
 {
     if (i < LOWER_N) {
         return float_of(FIRST_BITS + i);
     }
-    const uint32_t multiple = i - LOWER_N + 1 < UPPER_N ? i - LOWER_N + 1 : UPPER_N - 1;
-    return (float)multiple * 0x1p-24f - 1.0f;
+    const uint32_t multiple = i - LOWER_N + 1;
+    return multiple < UPPER_N ? (float)multiple * 0x1p-24f - 1.0f : -1.5f;
 }
 
 static void check(struct part *part, float x, float got)

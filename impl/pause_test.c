@@ -5,15 +5,16 @@
  * The library is linked in a build that calls mla_pause() at each such place (pause.h). There a
  * thread goes on, gives way, or sleeps, as a number drawn from the case, the place and the count of
  * its own pauses says: no clock and no chance, although the scheduler has the last word. Every
- * layout, topology, number of ranks, links and threads goes through it, and each call is compared
+ * layout, topology, number of ranks, links and threads goes through it, and so does every kernel
+ * this CPU can run: what a step reads ahead or shares is its own. Each call is compared
  * with the one that a single thread made without pauses; so are the gathered buffers with what must
  * have passed through every rank. A wakeup that is lost shows as a call that does not end. Run by the
  * thread sanitizer, which sees whether something was read before it was published.
  */
 #include "impl/pause.h"
 
-#include "impl/registry.h"
 #include "impl/test_data.h"
+#include "impl/test_kernels.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -196,18 +197,19 @@ static void try_ring(const struct mla_kernel *kernel, int64_t ranks_n, enum mode
 
 static void test_ring(void **state)
 {
-    static const char *const names[] = {"scalar", "plain-f32"}; /* one pass, and two */
+    size_t kernels_n;
+    const struct mla_kernel *const *kernels = test_kernels(&kernels_n);
     (void)state;
     for (int64_t ranks_n = 1; ranks_n <= RANKS_MAX; ranks_n++) {
-        for (int i = 0; i < 2 * MODES_N; i++) {
-            const char *name = names[(ranks_n + i / 2) % 2];
-            try_ring(mla_registry_find(name), ranks_n, (enum mode)(i / 2), i % 2);
+        for (int i = 0; i < 2 * MODES_N; i++) { /* each kernel in turn, in every mode */
+            const size_t turn = (size_t)(ranks_n + i / 2 + i % 2) % kernels_n;
+            try_ring(kernels[turn], ranks_n, (enum mode)(i / 2), i % 2);
         }
     }
 }
 
 /* Few query rows with many heads, so that groups of heads are shared out; and some of both. */
-static void test_sparse(void **state)
+static void try_sparse(const struct mla_kernel *kernel)
 {
     enum { QUERIES = 6, KEYS = 64, SPARSE_HEADS = 48, LATENT = 512, ROPE = 64, TOPK = 256 };
     const size_t out_bytes = QUERIES * SPARSE_HEADS * LATENT * 2;
@@ -230,12 +232,10 @@ static void test_sparse(void **state)
                                    .c_kv = cache,
                                    .k_pe = cache,
                                    .topk_indices = indices};
-    (void)state;
     for (int64_t i = 0; i < QUERIES * TOPK; i++) {
         indices[i] = (int32_t)(test_mix(3, (uint64_t)i) % KEYS);
     }
     for (args.queries = 1; args.queries <= QUERIES; args.queries++) {
-        const struct mla_kernel *kernel = mla_registry_find("scalar");
         args.threads = 1;
         args.out = want;
         memset(want, 0xff, out_bytes);
@@ -255,6 +255,16 @@ static void test_sparse(void **state)
     free(indices);
     free(want);
     free(out);
+}
+
+static void test_sparse(void **state)
+{
+    size_t kernels_n;
+    const struct mla_kernel *const *kernels = test_kernels(&kernels_n);
+    (void)state;
+    for (size_t k = 0; k < kernels_n; k++) {
+        try_sparse(kernels[k]);
+    }
 }
 
 /* Every place was come by, the rare ones too: a sleeper, and someone to wake it. */

@@ -360,31 +360,18 @@ static void expect_same(const struct sparse_case *a, const struct sparse_case *b
     assert_memory_equal(a->stats, b->stats, a->stats_bytes);
 }
 
-/* Every kernel: values, and the same bits for other threads, cores, index layout and garbage. */
+/* Every kernel: values. */
 static void test_every_kernel(void **state)
 {
     size_t kernels_n;
     const struct mla_kernel *const *kernels = test_kernels(&kernels_n);
     (void)state;
     for (size_t i = 0; i < COUNT(shapes) * kernels_n; i++) {
-        struct sparse_case *first = make(&shapes[i / kernels_n]);
-        struct sparse_case *other = make(&shapes[i / kernels_n]);
-        first->kernel = kernels[i % kernels_n];
-        other->kernel = first->kernel;
-        run(first);
-        expect_values(first, first->args.queries > 100 ? 61 : 7);
-        for (int64_t turn = 0; turn < 2; turn++) {
-            other->args.threads = 2 + 3 * turn;
-            other->args.cores = turn == 0 ? other->args.queries : 1;
-            if (other->args.dense == 0 && turn == 0) {
-                other->args.topk_tiled = 1;
-                other->args.topk_indices = other->tiled;
-            }
-            run(other);
-            expect_same(first, other);
-        }
-        destroy(other);
-        destroy(first);
+        struct sparse_case *c = make(&shapes[i / kernels_n]);
+        c->kernel = kernels[i % kernels_n];
+        run(c);
+        expect_values(c, c->args.queries > 100 ? 61 : 7);
+        destroy(c);
     }
 }
 
@@ -436,16 +423,13 @@ static void test_empty_rows(void **state)
     }
 }
 
-/*
- * The same bits for every number of threads and cores, for both index layouts, on repetition.
- * Kernels of one and of two passes.
- */
-static void expect_same_bits(const struct shape *shape, const char *kernel)
+/* The same bits for every number of threads and cores, for both index layouts, on repetition. */
+static void expect_same_bits(const struct shape *shape, const struct mla_kernel *kernel)
 {
     static const int64_t threads[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 16, INT64_MAX};
     struct sparse_case *first = make(shape);
     struct sparse_case *other = make(shape);
-    first->kernel = other->kernel = mla_registry_find(kernel);
+    first->kernel = other->kernel = kernel;
     run(first);
     for (size_t t = 0; t < COUNT(threads); t++) {
         memset(other->out, 0xff, other->out_bytes);
@@ -465,19 +449,22 @@ static void expect_same_bits(const struct shape *shape, const char *kernel)
 
 static void test_same_bits(void **state)
 {
+    size_t kernels_n;
+    const struct mla_kernel *const *kernels = test_kernels(&kernels_n);
     (void)state;
     for (size_t i = 0; i < COUNT(shapes); i++) {
-        expect_same_bits(&shapes[i], "scalar");
-        expect_same_bits(&shapes[i], "plain-f32");
+        for (size_t k = 0; k < kernels_n; k++) {
+            expect_same_bits(&shapes[i], kernels[k]);
+        }
     }
 }
 
 /* The two column orders hold the same bits; without statistics the output is the same. */
-static void test_orders(void **state)
+static void expect_orders(const struct mla_kernel *kernel)
 {
     struct sparse_case *packed = make(&shapes[1]);
     struct sparse_case *natural = make(&shapes[1]);
-    (void)state;
+    packed->kernel = natural->kernel = kernel;
     natural->args.out_order = MLA_OUT_NATURAL;
     natural->args.stats = NULL;
     run(packed);
@@ -490,6 +477,16 @@ static void test_orders(void **state)
     }
     destroy(natural);
     destroy(packed);
+}
+
+static void test_orders(void **state)
+{
+    size_t kernels_n;
+    const struct mla_kernel *const *kernels = test_kernels(&kernels_n);
+    (void)state;
+    for (size_t k = 0; k < kernels_n; k++) {
+        expect_orders(kernels[k]);
+    }
 }
 
 /* A NaN in one query row, or in a key of one row's list, leaves all other rows as they were. */
@@ -525,12 +522,12 @@ static void test_nan_stays(void **state)
 }
 
 /* The caller's floating-point mode changes no bit and no verdict, and is the caller's again. */
-static void test_modes(void **state)
+static void expect_modes_ignored(const struct mla_kernel *kernel)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(shapes); i++) {
         struct sparse_case *want = make(&shapes[i]);
         struct sparse_case *got = make(&shapes[i]);
+        want->kernel = got->kernel = kernel;
         run(want);
         for (int mode = 0; mode < TEST_MODES_N; mode++) {
             memset(got->out, 0xff, got->out_bytes);
@@ -547,6 +544,16 @@ static void test_modes(void **state)
         }
         destroy(got);
         destroy(want);
+    }
+}
+
+static void test_modes(void **state)
+{
+    size_t kernels_n;
+    const struct mla_kernel *const *kernels = test_kernels(&kernels_n);
+    (void)state;
+    for (size_t k = 0; k < kernels_n; k++) {
+        expect_modes_ignored(kernels[k]);
     }
 }
 
