@@ -186,7 +186,7 @@ static int begin(struct mla_bench *bench, int argc, char **argv)
     if (mla_store_begin_run(bench->store, &build, &row, &id) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "bench", "%s",
                                 mla_store_message(bench->store));
-    double peak = mla_bench_peak(bench, 1); /* there is one, whatever threads are asked for */
+    double peak = mla_bench_peak(bench, bench->isa, 1); /* there is one, whatever threads are asked for */
     printf("mlacheck bench %" PRId64 ": %s, peak of one thread %.0f GFLOP/s (%s)\n", id, cpu,
            peak / 1e9, mla_peak_name(bench->isa));
     for (size_t k = 0; k < bench->kernels.n; k++)
