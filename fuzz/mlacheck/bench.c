@@ -26,7 +26,9 @@ static const char help[] =
     "is timed against the plain MPFR definition. Rows go into the database.\n\n"
     "flags:\n"
     "  --op OP        default: all\n"
-    "  --shape NAME   default: all but the dear ones, which must be named\n"
+    "  --shape NAME   a shape, a glob, or what names begin with (deepseek-short). Default: all but\n"
+    "                 the dear ones, which must be named; their fastest kernel is then not left "
+    "out\n"
     "  --kernel NAME  built-in, fault:NAME, PATH.so; may be repeated. Default: those made for "
     "speed\n"
     "  --threads LIST default: 1,2,4,.. up to the processors\n"
@@ -73,19 +75,14 @@ static bool is_op(const struct mla_bench *bench, const char *op)
     return asked == NULL || strcmp(asked, "all") == 0 || strcmp(asked, op) == 0;
 }
 
-/* A dear shape is only meant by its own name. */
 static bool is_shape(const struct mla_bench *bench, const struct mla_bench_shape *shape,
                      const struct mla_case *test)
 {
-    const char *asked = bench->options.shape;
-    if (!is_op(bench, test->op == MLA_OP_RING ? "ring" : "sparse"))
-        return false;
-    if (test->slow)
-        return asked != NULL && strcmp(asked, shape->name) == 0;
-    return asked == NULL || fnmatch(asked, shape->name, 0) == 0;
+    return is_op(bench, test->op == MLA_OP_RING ? "ring" : "sparse") &&
+           mla_bench_shape_is_asked(shape, test->slow, bench->options.shape);
 }
 
-/* Is there any such shape, of any kind asked for? Dear ones count by name only. */
+/* Is there any such shape, of any kind asked for? */
 static bool any_shape(const struct mla_bench *bench)
 {
     size_t n;
@@ -151,10 +148,13 @@ static int read_input(struct mla_bench *bench)
                                 "--op '%s': must be ring, sparse, oracle or all", o->op);
     if (o->words_n > 0)
         return mla_options_fail(MLA_EXIT_USAGE, "bench", "unexpected word '%s'", o->words[0]);
+    if (o->peers && !is_op(bench, "sparse"))
+        return mla_options_fail(MLA_EXIT_USAGE, "bench",
+                                "--peers with --op '%s': peers are of sparse shapes only", o->op);
     if (!any_shape(bench))
         return mla_options_fail(MLA_EXIT_USAGE, "bench",
                                 "--shape '%s': no such shape for this --op (mlacheck bench --help; "
-                                "a dear one must be named in full)",
+                                "a dear one is not meant by a glob)",
                                 o->shape == NULL ? "*" : o->shape);
     if (o->threads_n == 0)
         default_threads(o);

@@ -248,11 +248,16 @@ static int add_entry(struct shape *s, struct entry entry)
     return 0;
 }
 
-/* A call that takes long is left out unless its kernel was named. */
-static bool too_long(const struct shape *s, const struct mla_kernel_choice *choice, double speed)
+/* A call that takes long is left out unless its kernel was named; or, of a dear shape, which itself
+ * was, unless it is the fastest. */
+static bool too_long(const struct shape *s, const struct mla_kernel_choice *choice,
+                     const double *speeds, double speed)
 {
     double seconds = speed > 0 ? s->flops / speed : 0;
-    if (s->bench->chosen || seconds <= s->bench->seconds * LONG)
+    bool fastest = true;
+    for (size_t i = 0; i < s->bench->kernels.n; i++)
+        fastest = fastest && speeds[i] <= speed;
+    if (s->bench->chosen || seconds <= s->bench->seconds * LONG || (s->test->slow && fastest))
         return false;
     printf("%-28s %s skipped: some %.0f s a call on one thread (--kernel %s times it)\n", s->name,
            choice->spec, seconds, choice->spec);
@@ -271,7 +276,7 @@ static int add_kernels(struct shape *s, const double *speeds)
             printf("%-28s %s skipped: %s\n", s->name, choice->spec, why);
             continue;
         }
-        if (too_long(s, choice, speeds[i]))
+        if (too_long(s, choice, speeds, speeds[i]))
             continue;
         struct entry e = {.choice = choice};
         e.has_own = mla_bench_kernel_isa(choice->spec, &e.own) && e.own < s->bench->isa;

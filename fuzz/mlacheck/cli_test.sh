@@ -152,6 +152,7 @@ check 'bench of refusals' 2 "--op 'reject'" "$mlacheck" bench --op reject
 check 'bench of no such kernel' 2 "'scaler'" "$mlacheck" bench --kernel scaler
 check 'bench of no plug-in' 3 'none.so' "$mlacheck" bench --kernel "$dir/none.so"
 check 'a dear shape is not meant by a glob' 2 "'mla-100k*'" "$mlacheck" bench --shape 'mla-100k*'
+check 'peers of no sparse shape' 2 "--op 'ring'" "$mlacheck" bench --op ring --peers
 check 'threads' 2 "--threads '1,x'" "$mlacheck" bench --threads 1,x
 check 'no threads' 2 "--threads '0'" "$mlacheck" bench --threads 0
 check 'bench with a word' 2 "'words'" "$mlacheck" bench words
