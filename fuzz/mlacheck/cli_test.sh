@@ -209,6 +209,10 @@ if [ ${#peers[@]} -eq 2 ]; then
     check_last 'peers' \
         "$head\\[$(row sparse sparse-tiny scalar 1)\\],\"peers\":\\[$(peer onednn),$(peer openblas)\\]\\}" \
         "${bench[@]}" --op sparse --shape sparse-tiny --kernel scalar --threads 1 --peers --json
+    for held in ONEDNN_CPU_ISA_HINTS=prefer_ymm OPENBLAS_CORETYPE=Haswell GOMP_CPU_AFFINITY=0 OMP_PROC_BIND=true; do
+        check "peers are not held back by $held" 0 ": $held of the environment is ignored" \
+            env "$held" "${bench[@]}" --op sparse --shape sparse-tiny --kernel scalar --threads 1 --peers
+    done
     check 'a kernel that does not what the peers do' 1 'onednn on sparse-tiny: differs by' \
         "${bench[@]}" --op sparse --shape sparse-tiny --kernel fault:natural-order --peers
 else

@@ -18,13 +18,17 @@ static const struct mla_peer peers[] = {
     {"onednn",
      "oneDNN: gather, bf16 matmul, softmax, bf16 matmul",
      "libdnnl-dev",
-     {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}},
+     {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "ONEDNN_CPU_ISA_HINTS", "DNNL_CPU_ISA_HINTS"}},
     {"openblas",
      "OpenBLAS: gather and widen, sgemm, softmax, sgemm",
      "libopenblas-dev",
      {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"}},
 };
 #define PEERS_N (sizeof peers / sizeof peers[0])
+
+/* OpenMP, which comes with a library, would bind the thread that loads it to one core, and so all
+ * threads that this one makes: the kernels', the peers' and the peak's. */
+static const char *const binding[] = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"};
 
 const struct mla_peer *mla_peers(size_t *peers_n)
 {
@@ -69,8 +73,10 @@ const struct mla_peer_code *mla_peer_load(const struct mla_peer *peer, char *err
                  peer->package);
         return NULL;
     }
-    for (int i = 0; i < MLA_PEER_VARIABLES; i++)
+    for (int i = 0; i < MLA_PEER_VARIABLES && peer->variables[i] != NULL; i++)
         forget(peer, peer->variables[i]);
+    for (size_t i = 0; i < sizeof binding / sizeof binding[0]; i++)
+        forget(peer, binding[i]);
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     *code = module == NULL ? NULL : dlsym(module, "mla_peer_module");
     if (*code == NULL)
