@@ -181,13 +181,14 @@ static void test_forgotten_rescale(void **state)
     static const struct {
         const char *kernel;
         const struct mla_attend *attend;
-    } steps[] = {{"scalar", &mla_attend_scalar},
-                 {"emulate-ttnn", &mla_attend_ttnn},
+    } steps[] = {
+        {"scalar", &mla_attend_scalar},
+        {"emulate-ttnn", &mla_attend_ttnn},
 #if defined(MLA_HAS_AVX2)
-                 {"avx2", &mla_attend_avx2},
+        {"avx2", &mla_attend_avx2},
 #endif
 #if defined(MLA_HAS_AVX512BF16)
-                 {"avx512bf16", &mla_attend_avx512bf16},
+        {"avx512bf16", &mla_attend_avx512bf16},
 #endif
     };
     int missed = 0;

@@ -26,7 +26,8 @@ static const char help[] =
     "is timed against the plain MPFR definition. Rows go into the database.\n\n"
     "flags:\n"
     "  --op OP        default: all\n"
-    "  --shape NAME   a shape, a glob, or what names begin with (deepseek-short). Default: all but\n"
+    "  --shape NAME   a shape, a glob, or what names begin with (deepseek-short). Default: all "
+    "but\n"
     "                 the dear ones, which must be named; their fastest kernel is then not left "
     "out\n"
     "  --kernel NAME  built-in, fault:NAME, PATH.so; may be repeated. Default: those made for "
@@ -186,7 +187,8 @@ static int begin(struct mla_bench *bench, int argc, char **argv)
     if (mla_store_begin_run(bench->store, &build, &row, &id) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "bench", "%s",
                                 mla_store_message(bench->store));
-    double peak = mla_bench_peak(bench, bench->isa, 1); /* there is one, whatever threads are asked for */
+    double peak =
+        mla_bench_peak(bench, bench->isa, 1); /* there is one, whatever threads are asked for */
     printf("mlacheck bench %" PRId64 ": %s, peak of one thread %.0f GFLOP/s (%s)\n", id, cpu,
            peak / 1e9, mla_peak_name(bench->isa));
     for (size_t k = 0; k < bench->kernels.n; k++)

@@ -55,7 +55,7 @@ struct mla_bench {
     struct mla_bench_row *rows;
     size_t rows_n, rows_room;
     double best_peak[MLA_PEAK_ISAS_N][MLA_CREW_MAX + 1]; /* of so many threads, in this run */
-    double *peaks; /* of isa and one thread, all of the run */
+    double *peaks;                                       /* of isa and one thread, all of the run */
     size_t peaks_n, peaks_room;
     bool fault;   /* a kernel failed a valid call, or a peer computed something else */
     int shapes_n; /* timed */

@@ -66,14 +66,29 @@ static void test_names(void **state)
     static const struct {
         const char *asked;
         int n;
-    } known[] = {{"deepseek", 1},       {"deepseek-short", 3}, {"deepseek-short-2", 1},
-                 {"deepseek*", 4},      {"long-cache", 1},     {"glm", 1},
-                 {"upstream-tiny", 1},  {"upstream-4k", 1},    {"upstream-1k", 1},
-                 {"indexed-small", 1},  {"chunked-small", 1},  {"rotation-small", 1},
-                 {"rotation-reuse", 1}, {"mla-100k", 2},       {"mla-100k-32", 1},
-                 {"kimi-50k", 2},       {"mla-100k*", 0},      {"ring-4096", 1},
-                 {"ring-2048-512", 6},  {"ring-40", 0},        {"", 0},
-                 {"-", 0},              {"deepseek-", 0}};
+    } known[] = {{"deepseek", 1},
+                 {"deepseek-short", 3},
+                 {"deepseek-short-2", 1},
+                 {"deepseek*", 4},
+                 {"long-cache", 1},
+                 {"glm", 1},
+                 {"upstream-tiny", 1},
+                 {"upstream-4k", 1},
+                 {"upstream-1k", 1},
+                 {"indexed-small", 1},
+                 {"chunked-small", 1},
+                 {"rotation-small", 1},
+                 {"rotation-reuse", 1},
+                 {"mla-100k", 2},
+                 {"mla-100k-32", 1},
+                 {"kimi-50k", 2},
+                 {"mla-100k*", 0},
+                 {"ring-4096", 1},
+                 {"ring-2048-512", 6},
+                 {"ring-40", 0},
+                 {"", 0},
+                 {"-", 0},
+                 {"deepseek-", 0}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (asked_for(known[i].asked) != known[i].n)
             fail_msg("'%s': %d, not %d", known[i].asked, asked_for(known[i].asked), known[i].n);
@@ -172,10 +187,8 @@ static void test_keys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_sparse_flops),
-        cmocka_unit_test(test_ring_flops),
+        cmocka_unit_test(test_shapes),       cmocka_unit_test(test_names),
+        cmocka_unit_test(test_sparse_flops), cmocka_unit_test(test_ring_flops),
         cmocka_unit_test(test_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
