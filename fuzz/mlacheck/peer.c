@@ -17,7 +17,7 @@
 static const struct mla_peer peers[] = {
     {"onednn",
      "oneDNN: gather, bf16 matmul, softmax, bf16 matmul",
-     "libdnnl-dev",
+     "libdnnl-dev, 2.6 or a later 2",
      {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "ONEDNN_CPU_ISA_HINTS", "DNNL_CPU_ISA_HINTS"}},
     {"openblas",
      "OpenBLAS: gather and widen, sgemm, softmax, sgemm",
