@@ -99,6 +99,7 @@ struct mla_peer_job {
     int streams_n;
     int threads; /* of the call being made */
     bool failed[MLA_CREW_MAX];
+    double before[MLA_CREW_MAX]; /* processor time of each thread until its work began */
 };
 
 struct mla_peer_job *mla_peer_job_make(const struct mla_peer *peer,
@@ -139,27 +140,31 @@ void mla_peer_job_free(struct mla_peer_job *job)
     free(job);
 }
 
+static double processor_seconds(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 static void member(void *context, int number)
 {
     struct mla_peer_job *job = context;
+    job->before[number] = processor_seconds(CLOCK_THREAD_CPUTIME_ID);
     int64_t n = job->args->queries, first = n * number / job->threads;
     job->failed[number] = !job->code->run(job->streams[number], job->args, first,
                                           n * (number + 1) / job->threads - first, job->out);
 }
 
-static double processor_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 double mla_peer_job_run(struct mla_peer_job *job, int threads, double *cores)
 {
     job->threads = threads;
-    double start = processor_seconds();
+    double start = processor_seconds(CLOCK_PROCESS_CPUTIME_ID);
     double seconds = mla_crew_run(threads, member, job);
-    *cores = (processor_seconds() - start) / (seconds * threads);
+    double used = processor_seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
+    for (int i = 0; i < threads && seconds >= 0; i++)
+        used -= job->before[i];
+    *cores = used / (seconds * threads);
     for (int i = 0; i < threads; i++)
         seconds = job->failed[i] ? -1 : seconds;
     return seconds;
