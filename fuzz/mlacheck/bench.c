@@ -179,11 +179,13 @@ static int begin(struct mla_bench *bench, int argc, char **argv)
     for (int i = 0; i < argc; i++)
         snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s",
                  i == 0 ? "" : " ", argv[i]);
-    for (size_t k = 0; k < bench->kernels.n; k++)
+    bool called = is_op(bench, "ring") || is_op(bench, "sparse");
+    for (size_t k = 0; called && k < bench->kernels.n; k++)
         if (mla_kernel_is_usable(bench->kernels.list[k].kernel))
             snprintf(kernels + strlen(kernels), sizeof kernels - strlen(kernels), "%s%s",
                      kernels[0] == '\0' ? "" : ",", bench->kernels.list[k].spec);
-    struct mla_store_run row = {command, cpu, kernels, MLA_STORE_NULL};
+    struct mla_store_run row = {command, cpu, kernels[0] != '\0' ? kernels : "none",
+                                MLA_STORE_NULL};
     if (mla_store_begin_run(bench->store, &build, &row, &id) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "bench", "%s",
                                 mla_store_message(bench->store));

@@ -194,6 +194,9 @@ check_last 'JSON of the oracle' \
     "${bench[@]}" --op oracle --shape small --threads 1,2 --json
 check_last 'no rows' "$head\\[\\],\"peers\":\\[\\]\\}" "${bench[@]}" --shape sparse-tiny \
     --kernel "$unusable:unusable" --json
+check 'the oracle calls no kernel' 0 '"kernels":"none"' bash -c \
+    "'$mlacheck' bench --db '$dir/oracle.db' --op oracle --shape small --threads 1 >/dev/null &&
+        '$mlacheck' list runs --db '$dir/oracle.db' --json"
 check 'show bench' 0 'definition' "$mlacheck" show bench --db "$dir/bench.db"
 check 'kernels too' 0 '"op":"ring","shape":"ring-tiny","kernel":"scalar","threads":1' \
     "$mlacheck" show bench 1 --db "$dir/bench.db" --json
