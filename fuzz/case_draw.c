@@ -10,9 +10,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fuzz/family.h"
+#include "fuzz/judge_internal.h"
+#include "oracle/visible.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -233,6 +236,23 @@ static void draw_sparse(struct mla_case *test, struct mla_rng *rng)
     s->softmax_scale = draw_scale(rng);
 }
 
+/* A row that sees a future key has no value: let the future begin behind one of the rows that are
+ * judged at least, or the case would judge nothing. */
+static void leave_a_row(struct mla_case *test)
+{
+    const struct mla_ring_args *r = &test->ring;
+    int64_t rows_n, least = r->logical_n - 1;
+    struct mla_row *rows = test->has_future ? mla_rows_draw(test, &rows_n) : NULL;
+    if (rows == NULL)
+        return;
+    for (int64_t i = 0; i < rows_n; i++) {
+        int64_t last = mla_oracle_query_position(r, rows[i].rank, rows[i].row); /* key it sees */
+        least = last < least ? last : least;                                    /* -1: pad row */
+    }
+    test->future = least < test->future ? test->future : least + 1;
+    free(rows);
+}
+
 void mla_case_draw(struct mla_case *test, enum mla_op op, struct mla_rng *rng)
 {
     mla_case_init(test, op);
@@ -242,6 +262,7 @@ void mla_case_draw(struct mla_case *test, enum mla_op op, struct mla_rng *rng)
     else
         draw_sparse(test, rng);
     mla_case_fix(test);
+    leave_a_row(test);
 }
 
 /* ---- violations ---- */

@@ -7,6 +7,7 @@
  * scribbled on, a refusal with the wrong words. None may pass; the control itself must. For each
  * relation there are kernels that depend on just one of the things it varies: only it can tell.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,6 +24,7 @@
 #include "fuzz/kernels.h"
 #include "fuzz/number.h"
 #include "fuzz/relations.h"
+#include "oracle/visible.h"
 
 enum spoil {
     SPOIL_NOTHING,
@@ -563,6 +565,39 @@ static void test_a_draw_is_the_same_everywhere(void **state)
     free(list);
 }
 
+/* Of drawn ring cases with NaN keys in the future, each judges a row that sees none of them. */
+static void test_futures_leave_rows(void **state)
+{
+    int futures_n = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < 20000; seed++) {
+        struct mla_case test;
+        struct mla_rng rng = {seed * 0x9e3779b97f4a7c15u + 1, 0};
+        mla_case_draw(&test, MLA_OP_RING, &rng);
+        if (!test.has_future)
+            continue;
+        int64_t n, before_n = 0;
+        struct mla_row *list = mla_rows_draw(&test, &n);
+        assert_non_null(list);
+        for (int64_t i = 0; i < n; i++) {
+            struct mla_oracle_visible seen;
+            bool sees = false;
+            assert_int_equal(mla_oracle_visible_ring(&test.ring, list[i].rank, list[i].row, &seen),
+                             MLA_OK);
+            for (int64_t k = 0; k < seen.keys_n; k++)
+                sees = sees || mla_oracle_key_position(&test.ring, seen.keys[k].source,
+                                                       seen.keys[k].row) >= test.future;
+            mla_oracle_visible_free(&seen);
+            before_n += !sees;
+        }
+        free(list);
+        if (before_n == 0)
+            fail_msg("seed %" PRIu64 ": all %" PRId64 " rows see the future", seed, n);
+        futures_n++;
+    }
+    assert_true(futures_n > 1000);
+}
+
 /* Over seeds every row of every head is reached, the ends of a rank far more often. */
 static void test_drawn_rows(void **state)
 {
@@ -753,6 +788,7 @@ int main(void)
         cmocka_unit_test(test_scratch_with_a_slot),
         cmocka_unit_test(test_scratch_with_a_prior),
         cmocka_unit_test(test_a_draw_is_the_same_everywhere),
+        cmocka_unit_test(test_futures_leave_rows),
         cmocka_unit_test(test_drawn_rows),
         cmocka_unit_test(test_whole_rows),
         cmocka_unit_test(test_refusals),

@@ -26,7 +26,10 @@ static const char help[] =
     "is timed against the plain MPFR definition. Rows go into the database.\n\n"
     "flags:\n"
     "  --op OP        default: all\n"
-    "  --shape NAME   default: all but the dear ones, which must be named\n"
+    "  --shape NAME   a shape, a glob, or what names begin with (deepseek-short). Default: all "
+    "but\n"
+    "                 the dear ones, which must be named; their fastest kernel is then not left "
+    "out\n"
     "  --kernel NAME  built-in, fault:NAME, PATH.so; may be repeated. Default: those made for "
     "speed\n"
     "  --threads LIST default: 1,2,4,.. up to the processors\n"
@@ -73,19 +76,14 @@ static bool is_op(const struct mla_bench *bench, const char *op)
     return asked == NULL || strcmp(asked, "all") == 0 || strcmp(asked, op) == 0;
 }
 
-/* A dear shape is only meant by its own name. */
 static bool is_shape(const struct mla_bench *bench, const struct mla_bench_shape *shape,
                      const struct mla_case *test)
 {
-    const char *asked = bench->options.shape;
-    if (!is_op(bench, test->op == MLA_OP_RING ? "ring" : "sparse"))
-        return false;
-    if (test->slow)
-        return asked != NULL && strcmp(asked, shape->name) == 0;
-    return asked == NULL || fnmatch(asked, shape->name, 0) == 0;
+    return is_op(bench, test->op == MLA_OP_RING ? "ring" : "sparse") &&
+           mla_bench_shape_is_asked(shape, test->slow, bench->options.shape);
 }
 
-/* Is there any such shape, of any kind asked for? Dear ones count by name only. */
+/* Is there any such shape, of any kind asked for? */
 static bool any_shape(const struct mla_bench *bench)
 {
     size_t n;
@@ -151,10 +149,13 @@ static int read_input(struct mla_bench *bench)
                                 "--op '%s': must be ring, sparse, oracle or all", o->op);
     if (o->words_n > 0)
         return mla_options_fail(MLA_EXIT_USAGE, "bench", "unexpected word '%s'", o->words[0]);
+    if (o->peers && !is_op(bench, "sparse"))
+        return mla_options_fail(MLA_EXIT_USAGE, "bench",
+                                "--peers with --op '%s': peers are of sparse shapes only", o->op);
     if (!any_shape(bench))
         return mla_options_fail(MLA_EXIT_USAGE, "bench",
                                 "--shape '%s': no such shape for this --op (mlacheck bench --help; "
-                                "a dear one must be named in full)",
+                                "a dear one is not meant by a glob)",
                                 o->shape == NULL ? "*" : o->shape);
     if (o->threads_n == 0)
         default_threads(o);
@@ -178,15 +179,18 @@ static int begin(struct mla_bench *bench, int argc, char **argv)
     for (int i = 0; i < argc; i++)
         snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s",
                  i == 0 ? "" : " ", argv[i]);
-    for (size_t k = 0; k < bench->kernels.n; k++)
+    bool called = is_op(bench, "ring") || is_op(bench, "sparse");
+    for (size_t k = 0; called && k < bench->kernels.n; k++)
         if (mla_kernel_is_usable(bench->kernels.list[k].kernel))
             snprintf(kernels + strlen(kernels), sizeof kernels - strlen(kernels), "%s%s",
                      kernels[0] == '\0' ? "" : ",", bench->kernels.list[k].spec);
-    struct mla_store_run row = {command, cpu, kernels, MLA_STORE_NULL};
+    struct mla_store_run row = {command, cpu, kernels[0] != '\0' ? kernels : "none",
+                                MLA_STORE_NULL};
     if (mla_store_begin_run(bench->store, &build, &row, &id) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "bench", "%s",
                                 mla_store_message(bench->store));
-    double peak = mla_bench_peak(bench, 1); /* there is one, whatever threads are asked for */
+    double peak =
+        mla_bench_peak(bench, bench->isa, 1); /* there is one, whatever threads are asked for */
     printf("mlacheck bench %" PRId64 ": %s, peak of one thread %.0f GFLOP/s (%s)\n", id, cpu,
            peak / 1e9, mla_peak_name(bench->isa));
     for (size_t k = 0; k < bench->kernels.n; k++)

@@ -12,6 +12,8 @@
 #include "fuzz/mlacheck/peak.h"
 #include "fuzz/mlacheck/peer.h"
 
+#define MLA_BENCH_STILL 0.1 /* relative difference of two peaks that stand still */
+
 /* One thing timed: a kernel, a peer or an oracle on a shape, with a number of threads. */
 struct mla_bench_row {
     const char *op;
@@ -52,8 +54,8 @@ struct mla_bench {
 
     struct mla_bench_row *rows;
     size_t rows_n, rows_room;
-    double best_peak[MLA_CREW_MAX + 1]; /* of so many threads, in this run */
-    double *peaks;                      /* of one thread, all of the run */
+    double best_peak[MLA_PEAK_ISAS_N][MLA_CREW_MAX + 1]; /* of so many threads, in this run */
+    double *peaks;                                       /* of isa and one thread, all of the run */
     size_t peaks_n, peaks_room;
     bool fault;   /* a kernel failed a valid call, or a peer computed something else */
     int shapes_n; /* timed */
@@ -66,8 +68,12 @@ const char *mla_bench_kernel_default(size_t i);
 
 /* A new empty row, or NULL without memory. Pointers to earlier ones may move. */
 struct mla_bench_row *mla_bench_add_row(struct mla_bench *bench);
-/* The peak of so many threads now, flop/s; one thread's are remembered. Negative: no threads. */
-double mla_bench_peak(struct mla_bench *bench, int threads);
+/* A set's peak of so many threads now, flop/s, of which the best is remembered, and all of one thread
+ * and the widest set. Negative: no threads. */
+double mla_bench_peak(struct mla_bench *bench, enum mla_peak_isa isa, int threads);
+/* More than a tenth below the best so far: others had the processors. */
+bool mla_bench_is_low(const struct mla_bench *bench, enum mla_peak_isa isa, int threads,
+                      double peak);
 
 /* Sorted in place. */
 double mla_bench_median(double *values, int n);

@@ -6,10 +6,11 @@
  * between any two calls the peak is measured, with as many threads: each call's share is of the mean
  * of the peaks just before and just after it, and medians are taken of such shares.
  *
- * A repetition is disturbed when the two peaks differ by more than a tenth, or lie more than that below
- * the best of the run, or when others took processor time that it needed: a peak is short enough to
- * slip through where a long call is not. None of these looks at the time of the call. Medians are of
- * the undisturbed ones, where there are enough.
+ * A repetition is disturbed when the two peaks differ by more than a tenth, or one of its peaks lies
+ * more than that below the best of the run, or when others took processor time that it needed: a peak
+ * is short enough to slip through where a long call is not. None of these looks at the time of the
+ * call. Medians are of the undisturbed ones, where there are enough. The best may come late: all are
+ * held to it once more at the end.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -29,7 +30,6 @@
 #define CALLS_MAX   1000
 #define TIMES_MAX   20  /* an entry ends after so many times the seconds asked for */
 #define LONG        10  /* a call of more times these is skipped if nobody named its kernel */
-#define STILL       0.1 /* relative difference of two peaks that stand still */
 #define CORES_MAX   1.1 /* of a stream that has one: its making is counted too */
 #define DIFFERENCE  0.1
 #define ENTRIES_MAX (MLA_KERNELS_MAX * MLA_OPTIONS_THREADS_MAX)
@@ -56,7 +56,8 @@ struct entry {
     double processor, wall; /* a peer's, of one stream, all calls */
     int disturbed;          /* repetitions */
     bool is_disturbed[REPS_MAX];
-    double seconds[REPS_MAX], peak[REPS_MAX], share[REPS_MAX], own_share[REPS_MAX];
+    double seconds[REPS_MAX], peak[REPS_MAX], share[REPS_MAX];
+    double own_peak[REPS_MAX], own_share[REPS_MAX]; /* with has_own */
 };
 
 struct shape {
@@ -143,22 +144,29 @@ static double call_entry(struct shape *s, struct entry *e)
     return sum / e->calls;
 }
 
-/* The peak around a call, and did it stand still? */
-static bool is_still(const struct mla_bench *bench, int threads, double before, double after)
+/* Did the peak around a call stand still? */
+static bool is_still(double before, double after)
 {
-    double peak = (before + after) / 2;
-    return fabs(after - before) <= STILL * peak && peak >= (1 - STILL) * bench->best_peak[threads];
+    return fabs(after - before) <= MLA_BENCH_STILL * (before + after) / 2;
 }
 
-static void keep(struct entry *e, double flops, double seconds, double peak, double own,
-                 bool disturbed)
+/* Does a peak of the i-th repetition lie too far below the best of the run so far? */
+static bool is_low(const struct mla_bench *bench, const struct entry *e, int i)
+{
+    return mla_bench_is_low(bench, bench->isa, e->threads, e->peak[i]) ||
+           (e->has_own && mla_bench_is_low(bench, e->own, e->threads, e->own_peak[i]));
+}
+
+static void keep(const struct mla_bench *bench, struct entry *e, double flops, double seconds,
+                 double peak, double own, bool disturbed)
 {
     int i = e->reps++;
     e->seconds[i] = seconds;
     e->peak[i] = peak;
     e->share[i] = flops / seconds / peak;
-    e->own_share[i] = own > 0 ? flops / seconds / own : 0;
-    e->is_disturbed[i] = disturbed;
+    e->own_peak[i] = own;
+    e->own_share[i] = e->has_own ? flops / seconds / own : 0;
+    e->is_disturbed[i] = disturbed || is_low(bench, e, i);
     e->disturbed += e->is_disturbed[i];
     e->spent += seconds * e->calls;
     e->quiet += e->is_disturbed[i] ? 0 : seconds * e->calls;
@@ -172,15 +180,15 @@ static bool repeat(struct shape *s, struct entry *e, double *before, bool warm_u
     double seconds = call_entry(s, e);
     bool disturbed =
         mla_others_disturb(others, mla_others_seconds(), seconds * e->calls, e->threads);
-    double after = mla_bench_peak(s->bench, e->threads);
-    if (seconds < 0 || after < 0) {
+    double after = mla_bench_peak(s->bench, s->bench->isa, e->threads);
+    double own = e->has_own ? mla_bench_peak(s->bench, e->own, e->threads) : 0;
+    if (seconds < 0 || after < 0 || own < 0) {
         e->ended = true;
-        return after >= 0;
+        return after >= 0 && own >= 0;
     }
-    double own = e->has_own ? mla_peak_measure(e->own, e->threads) : 0;
     if (!warm_up || seconds > wanted * LONG) {
-        disturbed = disturbed || !is_still(s->bench, e->threads, *before, after);
-        keep(e, s->flops, seconds, (*before + after) / 2, own, disturbed);
+        disturbed = disturbed || !is_still(*before, after);
+        keep(s->bench, e, s->flops, seconds, (*before + after) / 2, own, disturbed);
     } else if (seconds < SHORT) {
         double calls = SHORT / seconds;
         e->calls = calls < CALLS_MAX ? (int)calls + 1 : CALLS_MAX;
@@ -211,7 +219,7 @@ static int run_rounds(struct shape *s)
                 if (e->ended || e->threads != o->threads[t])
                     continue;
                 if (before < 0)
-                    before = mla_bench_peak(s->bench, e->threads);
+                    before = mla_bench_peak(s->bench, s->bench->isa, e->threads);
                 if (before < 0 || !repeat(s, e, &before, round == 0))
                     return mla_options_fail(MLA_EXIT_ENVIRONMENT, "bench",
                                             "--threads: %d threads cannot be had", e->threads);
@@ -240,11 +248,16 @@ static int add_entry(struct shape *s, struct entry entry)
     return 0;
 }
 
-/* A call that takes long is left out unless its kernel was named. */
-static bool too_long(const struct shape *s, const struct mla_kernel_choice *choice, double speed)
+/* A call that takes long is left out unless its kernel was named; or, of a dear shape, which itself
+ * was, unless it is the fastest. */
+static bool too_long(const struct shape *s, const struct mla_kernel_choice *choice,
+                     const double *speeds, double speed)
 {
     double seconds = speed > 0 ? s->flops / speed : 0;
-    if (s->bench->chosen || seconds <= s->bench->seconds * LONG)
+    bool fastest = true;
+    for (size_t i = 0; i < s->bench->kernels.n; i++)
+        fastest = fastest && speeds[i] <= speed;
+    if (s->bench->chosen || seconds <= s->bench->seconds * LONG || (s->test->slow && fastest))
         return false;
     printf("%-28s %s skipped: some %.0f s a call on one thread (--kernel %s times it)\n", s->name,
            choice->spec, seconds, choice->spec);
@@ -263,7 +276,7 @@ static int add_kernels(struct shape *s, const double *speeds)
             printf("%-28s %s skipped: %s\n", s->name, choice->spec, why);
             continue;
         }
-        if (too_long(s, choice, speeds[i]))
+        if (too_long(s, choice, speeds, speeds[i]))
             continue;
         struct entry e = {.choice = choice};
         e.has_own = mla_bench_kernel_isa(choice->spec, &e.own) && e.own < s->bench->isa;
@@ -299,9 +312,14 @@ static int add_peers(struct shape *s)
 /* ---- rows ---- */
 
 /* Leave disturbed repetitions out, if enough are left. */
-static void leave_out(struct entry *e, struct mla_bench_row *row)
+static void leave_out(const struct mla_bench *bench, struct entry *e, struct mla_bench_row *row)
 {
     int n = 0;
+    for (int i = 0; i < e->reps; i++) {
+        bool late = !e->is_disturbed[i] && is_low(bench, e, i);
+        e->is_disturbed[i] = e->is_disturbed[i] || late;
+        e->disturbed += late;
+    }
     row->noisy = e->reps - e->disturbed < REPS_MIN && 4 * e->disturbed >= e->reps;
     if (e->reps - e->disturbed < REPS_MIN)
         return;
@@ -329,7 +347,7 @@ static int add_row(struct shape *s, struct entry *e)
     row->threads = e->threads;
     row->flops = s->flops;
     row->bytes = mla_bench_bytes(s->test);
-    leave_out(e, row);
+    leave_out(s->bench, e, row);
     row->has_own = e->has_own;
     row->own = e->own;
     row->cores = e->wall > 0 ? e->processor / e->wall : 0;

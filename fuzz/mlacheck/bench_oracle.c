@@ -109,16 +109,16 @@ static bool time_column(struct mla_bench *bench, struct mla_subject *subject, in
                         double flops, struct column *column, int i)
 {
     int threads = column->threads > 0 ? column->threads : 1;
-    double before = mla_bench_peak(bench, threads);
+    double before = mla_bench_peak(bench, bench->isa, threads);
     double seconds =
         column->threads > 0 ? time_fast(subject, threads) : time_definition(subject, definition_n);
-    double after = mla_bench_peak(bench, threads);
+    double after = mla_bench_peak(bench, bench->isa, threads);
     if (seconds <= 0 || before < 0 || after < 0)
         return false;
     column->seconds[i] = seconds;
     column->peak[i] = (before + after) / 2;
     column->share[i] = flops / seconds / column->peak[i];
-    column->moved += fabs(after - before) > 0.1 * column->peak[i];
+    column->moved += fabs(after - before) > MLA_BENCH_STILL * column->peak[i];
     return true;
 }
 

@@ -31,17 +31,23 @@ struct mla_bench_row *mla_bench_add_row(struct mla_bench *bench)
     return &bench->rows[bench->rows_n++];
 }
 
-double mla_bench_peak(struct mla_bench *bench, int threads)
+double mla_bench_peak(struct mla_bench *bench, enum mla_peak_isa isa, int threads)
 {
-    double peak = mla_peak_measure(bench->isa, threads);
+    double peak = mla_peak_measure(isa, threads), *best = &bench->best_peak[isa][threads];
     void *list = bench->peaks;
-    bench->best_peak[threads] = peak > bench->best_peak[threads] ? peak : bench->best_peak[threads];
-    if (threads == 1 && peak > 0 &&
+    *best = peak > *best ? peak : *best;
+    if (isa == bench->isa && threads == 1 && peak > 0 &&
         make_room(&list, bench->peaks_n, &bench->peaks_room, sizeof *bench->peaks)) {
         bench->peaks = list;
         bench->peaks[bench->peaks_n++] = peak;
     }
     return peak;
+}
+
+bool mla_bench_is_low(const struct mla_bench *bench, enum mla_peak_isa isa, int threads,
+                      double peak)
+{
+    return peak < (1 - MLA_BENCH_STILL) * bench->best_peak[isa][threads];
 }
 
 static int by_value(const void *a, const void *b)

@@ -100,6 +100,37 @@ static void test_others(void **state)
     assert_true(mla_others_seconds() - before > 0.4);
 }
 
+/* A tenth below the best of its own set and thread count. */
+static void test_low_peaks(void **state)
+{
+    (void)state;
+    static struct mla_bench bench;
+    bench.best_peak[MLA_PEAK_AVX2][2] = 100;
+    bench.best_peak[MLA_PEAK_AVX512][2] = 1000;
+    assert_true(mla_bench_is_low(&bench, MLA_PEAK_AVX2, 2, 89));
+    assert_false(mla_bench_is_low(&bench, MLA_PEAK_AVX2, 2, 91));
+    assert_true(mla_bench_is_low(&bench, MLA_PEAK_AVX512, 2, 100));
+    assert_false(mla_bench_is_low(&bench, MLA_PEAK_AVX2, 1, 1));
+}
+
+/* The best is remembered, of every set; of one thread and the run's set all are. */
+static void test_peaks(void **state)
+{
+    (void)state;
+    static struct mla_bench bench;
+    bench.isa = MLA_PEAK_PORTABLE;
+    double best = 0;
+    for (int i = 0; i < 3; i++) {
+        double peak = mla_bench_peak(&bench, MLA_PEAK_PORTABLE, 1 + i % 2);
+        assert_true(peak > 0);
+        best = i % 2 == 0 && peak > best ? peak : best;
+    }
+    assert_true(bench.best_peak[MLA_PEAK_PORTABLE][1] == best);
+    assert_true(bench.best_peak[MLA_PEAK_PORTABLE][2] > 0);
+    assert_int_equal(bench.peaks_n, 2);
+    free(bench.peaks);
+}
+
 static void spin(void *context, int number)
 {
     double end = mla_call_clock() + 0.3;
@@ -147,7 +178,8 @@ int main(void)
         cmocka_unit_test(test_median),      cmocka_unit_test(test_times),
         cmocka_unit_test(test_relations),   cmocka_unit_test(test_growth),
         cmocka_unit_test(test_others),      cmocka_unit_test(test_ours),
-        cmocka_unit_test(test_disturbance),
+        cmocka_unit_test(test_disturbance), cmocka_unit_test(test_low_peaks),
+        cmocka_unit_test(test_peaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

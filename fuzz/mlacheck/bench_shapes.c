@@ -8,6 +8,7 @@
  */
 #include "fuzz/mlacheck/bench_shapes.h"
 
+#include <fnmatch.h>
 #include <string.h>
 
 #include "oracle/visible.h"
@@ -28,6 +29,13 @@
     " scale=- balanced=" #balanced " slot=- P=- topology=ring links=1 q_chunk=128 k_chunk=256 "    \
     "threads=0 family=upstream region=outlier amount=0 poison=nan future=- stats=0 seed=1 rows=1 " \
     "row_seed=1 slow=0 set=- put=-"
+
+/* The test shapes of the ring's project: small ones, 4 heads, 64/32, two ranks. */
+#define RING_SMALL(nq, nk, bk, slot, prior, l)                                                     \
+    "ring v=1 R=2 B=1 H=4 Nq=" #nq " Nk=" #nk " Bk=" #bk " G=" #l " Bg=1 DH=64 DV=32 L=" #l        \
+    " scale=- balanced=0 slot=" slot " P=" prior                                                   \
+    " topology=ring links=1 q_chunk=32 k_chunk=32 threads=0 family=upstream region=outlier "       \
+    "amount=0 poison=noise future=- stats=0 seed=1 rows=1 row_seed=1 slow=0 set=- put=-"
 
 /* The first of 32 ranks' 3200 rows each, or as many ranks as said; the published scale. */
 #define MLA_100K(r, g, h)                                                                          \
@@ -58,6 +66,13 @@ static const struct mla_bench_shape shapes[] = {
     {"sparse-4k", "256 rows, 128 heads, K 2048 of 4096", SPARSE(256, 4096, 128, 2048, DEEPSEEK)},
 
     {"ring-tiny", "N 256, 1 head, 576/512: a trial", RING(1, 128, 128, 512, 256, 0)},
+    {"indexed-small", "N 256, 4 heads, 64/32, a slot of two",
+     RING_SMALL(128, 128, 2, "1", "-", 256)},
+    {"chunked-small", "the last 128 rows of 256, 64/32, a slot of two",
+     RING_SMALL(64, 128, 2, "1", "-", 256)},
+    {"rotation-small", "128 rows from 384 on, 64/32", RING_SMALL(64, 256, 1, "-", "384", 512)},
+    {"rotation-reuse", "64 rows from 192 on, 64/32, a slot of two",
+     RING_SMALL(32, 128, 2, "1", "192", 256)},
     {"ring-512", "N 512, 16 heads, 576/512", RING(16, 256, 256, 512, 512, 0)},
     {"ring-4096", "N 4096, 16 heads, 576/512", RING(16, 2048, 2048, 512, 4096, 0)},
     {"ring-4096-balanced", "the same in zig-zag order", RING(16, 2048, 2048, 512, 4096, 1)},
@@ -86,6 +101,18 @@ const struct mla_bench_shape *mla_bench_shapes(size_t *shapes_n)
 {
     *shapes_n = sizeof shapes / sizeof shapes[0];
     return shapes;
+}
+
+bool mla_bench_shape_is_asked(const struct mla_bench_shape *shape, bool dear, const char *asked)
+{
+    if (asked == NULL)
+        return !dear;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+        if (strcmp(asked, shapes[i].name) == 0)
+            return strcmp(asked, shape->name) == 0;
+    size_t n = strlen(asked);
+    return (n > 0 && strncmp(asked, shape->name, n) == 0 && shape->name[n] == '-') ||
+           (!dear && fnmatch(asked, shape->name, 0) == 0);
 }
 
 const char *mla_bench_shape_case(const char *line, struct mla_case *test,

@@ -16,6 +16,13 @@ struct mla_bench_shape {
 
 const struct mla_bench_shape *mla_bench_shapes(size_t *shapes_n);
 
+/*
+ * Is this the shape, or one of those, that `asked` names? A shape's own name; a glob; or what several
+ * names begin with, before a dash, if no shape has that for a name: "deepseek-short" is -2, -16 and -32.
+ * NULL asks for all. A dear shape is not meant by NULL or a glob.
+ */
+bool mla_bench_shape_is_asked(const struct mla_bench_shape *shape, bool dear, const char *asked);
+
 /* Parse a shape's line into a case that can be made. NULL, or why not (in error). */
 const char *mla_bench_shape_case(const char *line, struct mla_case *test,
                                  char error[MLA_CASE_ERROR_MAX]);

@@ -48,6 +48,56 @@ static struct mla_case shape(const char *name)
     return test;
 }
 
+static int asked_for(const char *asked)
+{
+    size_t n;
+    int asked_n = 0;
+    const struct mla_bench_shape *shapes = mla_bench_shapes(&n);
+    for (size_t i = 0; i < n; i++)
+        asked_n +=
+            mla_bench_shape_is_asked(&shapes[i], strstr(shapes[i].line, "slow=1") != NULL, asked);
+    return asked_n;
+}
+
+/* By name, by glob, by what several begin with; the names users know all mean something. */
+static void test_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *asked;
+        int n;
+    } known[] = {{"deepseek", 1},
+                 {"deepseek-short", 3},
+                 {"deepseek-short-2", 1},
+                 {"deepseek*", 4},
+                 {"long-cache", 1},
+                 {"glm", 1},
+                 {"upstream-tiny", 1},
+                 {"upstream-4k", 1},
+                 {"upstream-1k", 1},
+                 {"indexed-small", 1},
+                 {"chunked-small", 1},
+                 {"rotation-small", 1},
+                 {"rotation-reuse", 1},
+                 {"mla-100k", 2},
+                 {"mla-100k-32", 1},
+                 {"kimi-50k", 2},
+                 {"mla-100k*", 0},
+                 {"ring-4096", 1},
+                 {"ring-2048-512", 6},
+                 {"ring-40", 0},
+                 {"", 0},
+                 {"-", 0},
+                 {"deepseek-", 0}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (asked_for(known[i].asked) != known[i].n)
+            fail_msg("'%s': %d, not %d", known[i].asked, asked_for(known[i].asked), known[i].n);
+    size_t n;
+    (void)mla_bench_shapes(&n);
+    assert_int_equal(asked_for(NULL), (int)n - 4); /* the dear ones */
+    assert_int_equal(asked_for("*"), (int)n - 4);
+}
+
 /* GFLOP by the formula of the public kernel's documents, to the digit they give. */
 static void test_sparse_flops(void **state)
 {
@@ -82,6 +132,10 @@ static void test_ring_flops(void **state)
                  {"ring-2048-512-16-balanced", 2048, 0, 16, 1088},
                  {"ring-2048-512-128-chunked", 2048, 1024, 128, 1088},
                  {"kimi-50k-8", 56320, 51200, 16, 1088},
+                 {"indexed-small", 256, 0, 4, 96},
+                 {"chunked-small", 256, 128, 4, 96},
+                 {"rotation-small", 512, 384, 4, 96},
+                 {"rotation-reuse", 256, 192, 4, 96},
                  {"kimi-50k-4", 56320, 51200, 16, 1088},
                  {"mla-100k-32", 102400, 0, 29, 704}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
@@ -133,9 +187,8 @@ static void test_keys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_sparse_flops),
-        cmocka_unit_test(test_ring_flops),
+        cmocka_unit_test(test_shapes),       cmocka_unit_test(test_names),
+        cmocka_unit_test(test_sparse_flops), cmocka_unit_test(test_ring_flops),
         cmocka_unit_test(test_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

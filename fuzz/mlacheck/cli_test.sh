@@ -152,6 +152,7 @@ check 'bench of refusals' 2 "--op 'reject'" "$mlacheck" bench --op reject
 check 'bench of no such kernel' 2 "'scaler'" "$mlacheck" bench --kernel scaler
 check 'bench of no plug-in' 3 'none.so' "$mlacheck" bench --kernel "$dir/none.so"
 check 'a dear shape is not meant by a glob' 2 "'mla-100k*'" "$mlacheck" bench --shape 'mla-100k*'
+check 'peers of no sparse shape' 2 "--op 'ring'" "$mlacheck" bench --op ring --peers
 check 'threads' 2 "--threads '1,x'" "$mlacheck" bench --threads 1,x
 check 'no threads' 2 "--threads '0'" "$mlacheck" bench --threads 0
 check 'bench with a word' 2 "'words'" "$mlacheck" bench words
@@ -193,6 +194,9 @@ check_last 'JSON of the oracle' \
     "${bench[@]}" --op oracle --shape small --threads 1,2 --json
 check_last 'no rows' "$head\\[\\],\"peers\":\\[\\]\\}" "${bench[@]}" --shape sparse-tiny \
     --kernel "$unusable:unusable" --json
+check 'the oracle calls no kernel' 0 '"kernels":"none"' bash -c \
+    "'$mlacheck' bench --db '$dir/oracle.db' --op oracle --shape small --threads 1 >/dev/null &&
+        '$mlacheck' list runs --db '$dir/oracle.db' --json"
 check 'show bench' 0 'definition' "$mlacheck" show bench --db "$dir/bench.db"
 check 'kernels too' 0 '"op":"ring","shape":"ring-tiny","kernel":"scalar","threads":1' \
     "$mlacheck" show bench 1 --db "$dir/bench.db" --json
@@ -208,6 +212,10 @@ if [ ${#peers[@]} -eq 2 ]; then
     check_last 'peers' \
         "$head\\[$(row sparse sparse-tiny scalar 1)\\],\"peers\":\\[$(peer onednn),$(peer openblas)\\]\\}" \
         "${bench[@]}" --op sparse --shape sparse-tiny --kernel scalar --threads 1 --peers --json
+    for held in ONEDNN_CPU_ISA_HINTS=prefer_ymm OPENBLAS_CORETYPE=Haswell GOMP_CPU_AFFINITY=0 OMP_PROC_BIND=true; do
+        check "peers are not held back by $held" 0 ": $held of the environment is ignored" \
+            env "$held" "${bench[@]}" --op sparse --shape sparse-tiny --kernel scalar --threads 1 --peers
+    done
     check 'a kernel that does not what the peers do' 1 'onednn on sparse-tiny: differs by' \
         "${bench[@]}" --op sparse --shape sparse-tiny --kernel fault:natural-order --peers
 else

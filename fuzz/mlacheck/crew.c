@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * crew.c - threads behind a gate; each notes its own begin and end, so neither their making nor
- * their joining is timed.
+ * their joining is timed. Threads that a gate lets go wake one after the other, up to a millisecond
+ * apart on a busy machine, so they wait for each other once more, awake: the time is of all at once.
  */
 #include "fuzz/mlacheck/crew.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "fuzz/call.h"
+
+#define PATIENCE 0.001 /* seconds; who yields at once gives a busy machine his whole turn */
 
 struct crew {
     mla_crew_work *work;
@@ -16,6 +22,9 @@ struct crew {
     pthread_mutex_t lock;
     pthread_cond_t opened;
     enum { CLOSED, OPEN, CANCELLED } gate;
+    int members_n;
+    atomic_int awake;
+    bool take_turns; /* more members than processors: who waits must leave his to another */
 };
 
 struct member {
@@ -34,6 +43,11 @@ static void *run(void *argument)
         pthread_cond_wait(&crew->opened, &crew->lock);
     bool go = crew->gate == OPEN;
     pthread_mutex_unlock(&crew->lock);
+    atomic_fetch_add(&crew->awake, 1);
+    double woken = mla_call_clock();
+    while (go && atomic_load(&crew->awake) < crew->members_n)
+        if (crew->take_turns || mla_call_clock() > woken + PATIENCE)
+            sched_yield();
     member->begin = mla_call_clock();
     if (go)
         crew->work(crew->context, member->number);
@@ -43,7 +57,12 @@ static void *run(void *argument)
 
 double mla_crew_run(int members_n, mla_crew_work *work, void *context)
 {
-    struct crew crew = {work, context, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, CLOSED};
+    struct crew crew = {.work = work,
+                        .context = context,
+                        .lock = PTHREAD_MUTEX_INITIALIZER,
+                        .opened = PTHREAD_COND_INITIALIZER,
+                        .members_n = members_n,
+                        .take_turns = members_n > sysconf(_SC_NPROCESSORS_ONLN)};
     struct member members[MLA_CREW_MAX];
     int n = 0;
     for (bool ok = true; ok && n < members_n && n < MLA_CREW_MAX; n += ok) {

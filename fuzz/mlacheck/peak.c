@@ -5,6 +5,7 @@
 #include "fuzz/mlacheck/peak.h"
 
 #include <stddef.h>
+#include <unistd.h>
 
 #include "fuzz/call.h"
 #include "fuzz/mlacheck/crew.h"
@@ -127,7 +128,10 @@ static int64_t rounds_of(enum mla_peak_isa isa)
 
 double mla_peak_measure(enum mla_peak_isa isa, int threads)
 {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     struct work work = {.loop = sets[isa].loop, .rounds = rounds_of(isa)};
+    if (threads > processors && processors > 0) /* they take turns, and have no longer together */
+        work.rounds = work.rounds * processors / threads + 1;
     double seconds = mla_crew_run(threads, member, &work), flops = 0;
     for (int i = 0; i < threads; i++)
         flops += work.flops[i];

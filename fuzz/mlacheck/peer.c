@@ -17,14 +17,18 @@
 static const struct mla_peer peers[] = {
     {"onednn",
      "oneDNN: gather, bf16 matmul, softmax, bf16 matmul",
-     "libdnnl-dev",
-     {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}},
+     "libdnnl-dev, 2.6 or a later 2",
+     {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "ONEDNN_CPU_ISA_HINTS", "DNNL_CPU_ISA_HINTS"}},
     {"openblas",
      "OpenBLAS: gather and widen, sgemm, softmax, sgemm",
      "libopenblas-dev",
      {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"}},
 };
 #define PEERS_N (sizeof peers / sizeof peers[0])
+
+/* OpenMP, which comes with a library, would bind the thread that loads it to one core, and so all
+ * threads that this one makes: the kernels', the peers' and the peak's. */
+static const char *const binding[] = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"};
 
 const struct mla_peer *mla_peers(size_t *peers_n)
 {
@@ -69,8 +73,10 @@ const struct mla_peer_code *mla_peer_load(const struct mla_peer *peer, char *err
                  peer->package);
         return NULL;
     }
-    for (int i = 0; i < MLA_PEER_VARIABLES; i++)
+    for (int i = 0; i < MLA_PEER_VARIABLES && peer->variables[i] != NULL; i++)
         forget(peer, peer->variables[i]);
+    for (size_t i = 0; i < sizeof binding / sizeof binding[0]; i++)
+        forget(peer, binding[i]);
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     *code = module == NULL ? NULL : dlsym(module, "mla_peer_module");
     if (*code == NULL)
@@ -93,6 +99,7 @@ struct mla_peer_job {
     int streams_n;
     int threads; /* of the call being made */
     bool failed[MLA_CREW_MAX];
+    double before[MLA_CREW_MAX]; /* processor time of each thread until its work began */
 };
 
 struct mla_peer_job *mla_peer_job_make(const struct mla_peer *peer,
@@ -133,27 +140,31 @@ void mla_peer_job_free(struct mla_peer_job *job)
     free(job);
 }
 
+static double processor_seconds(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 static void member(void *context, int number)
 {
     struct mla_peer_job *job = context;
+    job->before[number] = processor_seconds(CLOCK_THREAD_CPUTIME_ID);
     int64_t n = job->args->queries, first = n * number / job->threads;
     job->failed[number] = !job->code->run(job->streams[number], job->args, first,
                                           n * (number + 1) / job->threads - first, job->out);
 }
 
-static double processor_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 double mla_peer_job_run(struct mla_peer_job *job, int threads, double *cores)
 {
     job->threads = threads;
-    double start = processor_seconds();
+    double start = processor_seconds(CLOCK_PROCESS_CPUTIME_ID);
     double seconds = mla_crew_run(threads, member, job);
-    *cores = (processor_seconds() - start) / (seconds * threads);
+    double used = processor_seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
+    for (int i = 0; i < threads && seconds >= 0; i++)
+        used -= job->before[i];
+    *cores = used / (seconds * threads);
     for (int i = 0; i < threads; i++)
         seconds = job->failed[i] ? -1 : seconds;
     return seconds;

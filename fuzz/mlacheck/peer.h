@@ -30,13 +30,14 @@ struct mla_peer_code {
 /* The one symbol of a module. */
 extern const struct mla_peer_code mla_peer_module;
 
-#define MLA_PEER_VARIABLES 2
+#define MLA_PEER_VARIABLES 4
 
 struct mla_peer {
     const char *name;
     const char *what;
     const char *package;                       /* that provides the library, on Debian */
-    const char *variables[MLA_PEER_VARIABLES]; /* of the environment, that could hold it back */
+    const char *variables[MLA_PEER_VARIABLES]; /* of the environment, that could hold it back; NULL
+                                                  ends */
 };
 
 /* All of them. */
