@@ -8,7 +8,7 @@
  *
  *   scores   lanes are rows: queries are transposed once per tile, a key's pair of columns is
  *            broadcast from where it lies, so keys are never copied, gathered ones neither. Register
- *            tile: 6 keys x 4 vectors, or as many for fewer rows. For KEYS_CHUNK keys at a time the
+ *            tile: 6 keys x 4 vectors, or more keys for fewer rows. For KEYS_CHUNK keys at a time the
  *            columns are gone through group by group, so that a group's part of the queries (8 KiB)
  *            and the scores stay in the first-level cache. Meanwhile the rows of the next block
  *            are fetched: nobody else knows them.
@@ -16,6 +16,9 @@
  *            of keys into contiguous memory (a stride of the cache's row would hit an eighth of the
  *            sets), pairs of weights are broadcast. Register tile: 4 rows x 4 vectors. Rows that see
  *            more than the others of their four go on alone.
+ *   few rows (ROWS_DIRECT_MOST) are not worth a panel: pairs are interleaved in registers again for
+ *            every 8 rows. These loops have loads to spare, the scores of few rows have none, so the
+ *            next block is fetched here.
  *
  * Lanes beyond the tile's rows hold zero queries and see what the last row sees; their results are
  * not stored.
@@ -30,8 +33,11 @@
 
 #define VECS_MOST  4  /* vectors of rows that are scored together */
 #define KEYS_CHUNK 48 /* keys whose scores are formed together: whole register tiles of any kind */
-#define KEYS_MOST  12 /* most keys of a register tile */
+#define KEYS_MOST  16 /* most keys of a register tile */
 #define PANEL      64 /* columns of a panel of values */
+
+#define ROWS_DIRECT      8  /* rows of a register tile without a panel */
+#define ROWS_DIRECT_MOST 48 /* rows of a tile that makes none */
 
 /* Loops over registers must be unrolled entirely. */
 #if defined(__clang__)
@@ -139,16 +145,13 @@ struct span {
     int64_t pairs_n; /* full ones */
     bool is_odd;     /* a single column follows */
     bool is_first;   /* of the key's groups */
+    bool is_rope;    /* of the rope row, not of the main one */
 };
 
-/*
- * Scores of keys_n keys and vecs_n vectors of rows over the columns of one group, added to what
- * the groups before gave. scores: [vecs_n] at a distance of `stride` floats, [key][16].
- */
-INLINE void score_tile(int keys_n, int vecs_n, const uint32_t *queries, const uint16_t *const *rows,
-                       const struct span *span, float *scores, int64_t stride)
+/* Sums over the columns of one group, of keys_n keys and vecs_n vectors of rows. */
+INLINE void sum_group(int keys_n, int vecs_n, const uint32_t *queries, const uint16_t *const *rows,
+                      const struct span *span, __m512 sum[KEYS_MOST][VECS_MOST])
 {
-    __m512 sum[KEYS_MOST][VECS_MOST];
     const uint16_t *row[KEYS_MOST];
     const uint32_t *q = queries + span->pair * vecs_n * V_LANES;
 
@@ -188,6 +191,17 @@ INLINE void score_tile(int keys_n, int vecs_n, const uint32_t *queries, const ui
             }
         }
     }
+}
+
+/*
+ * Scores of keys_n keys and vecs_n vectors of rows over the columns of one group, added to what
+ * the groups before gave. scores: [vecs_n] at a distance of `stride` floats, [key][16].
+ */
+INLINE void score_tile(int keys_n, int vecs_n, const uint32_t *queries, const uint16_t *const *rows,
+                       const struct span *span, float *scores, int64_t stride)
+{
+    __m512 sum[KEYS_MOST][VECS_MOST];
+    sum_group(keys_n, vecs_n, queries, rows, span, sum);
     UNROLL
     for (int v = 0; v < vecs_n; v++) {
         float *to = scores + v * stride;
@@ -248,11 +262,8 @@ static void score_span(int64_t vecs_n, const uint32_t *queries, const uint16_t *
                        int64_t stride)
 {
     switch (vecs_n) {
-    case 1:
-        score_keys(12, 1, queries, rows, n, span, ahead, scores, stride);
-        break;
     case 2:
-        score_keys(12, 2, queries, rows, n, span, ahead, scores, stride);
+        score_keys(8, 2, queries, rows, n, span, ahead, scores, stride);
         break;
     case 3:
         score_keys(8, 3, queries, rows, n, span, ahead, scores, stride);
@@ -279,7 +290,76 @@ static void find_rows(const struct mla_attend_shape *shape, const struct mla_att
     }
 }
 
-/* Scores of a group of vectors for a chunk of keys, group of columns by group of columns. */
+static int64_t spans_of(int64_t columns_n)
+{
+    return (columns_n + MLA_STEP_GROUP - 1) / MLA_STEP_GROUP;
+}
+
+/* Group `number` of a key's columns, main ones first. */
+static struct span span_at(const struct mla_attend_shape *shape, int64_t number)
+{
+    const int64_t before = spans_of(shape->main_n);
+    const bool is_rope = number >= before;
+    const int64_t column = (is_rope ? number - before : number) * MLA_STEP_GROUP;
+    const int64_t left = (is_rope ? shape->rope_n : shape->main_n) - column;
+    const int64_t columns_n = min_of(MLA_STEP_GROUP, left);
+    return (struct span){.column = column,
+                         .pair = (is_rope ? shape->main_n + column : column) / 2,
+                         .pairs_n = columns_n / 2,
+                         .is_odd = columns_n % 2 != 0,
+                         .is_first = number == 0,
+                         .is_rope = is_rope};
+}
+
+/* Scores of keys_n keys and one vector of rows, all groups of columns. */
+INLINE void score_whole(int keys_n, const struct mla_attend_shape *shape, const uint32_t *queries,
+                        const uint16_t *const *main, const uint16_t *const *rope, float *scores)
+{
+    const int64_t spans_n = spans_of(shape->main_n) + spans_of(shape->rope_n);
+    __m512 score[KEYS_MOST];
+    UNROLL
+    for (int k = 0; k < keys_n; k++) {
+        score[k] = _mm512_setzero_ps();
+    }
+    for (int64_t number = 0; number < spans_n; number++) {
+        const struct span span = span_at(shape, number);
+        __m512 sum[KEYS_MOST][VECS_MOST];
+        sum_group(keys_n, 1, queries, span.is_rope ? rope : main, &span, sum);
+        UNROLL
+        for (int k = 0; k < keys_n; k++) {
+            score[k] = span.is_first ? sum[k][0] : v_add(score[k], sum[k][0]);
+        }
+    }
+    UNROLL
+    for (int k = 0; k < keys_n; k++) {
+        v_store(scores + k * V_LANES, score[k]);
+    }
+}
+
+/*
+ * One vector of rows: all of its queries stay in the first-level cache, so a key is finished before
+ * the next ones are begun.
+ */
+static void score_vector(const struct mla_attend_shape *shape, const uint32_t *queries,
+                         const uint16_t *const *main, const uint16_t *const *rope, int64_t n,
+                         float *scores)
+{
+    int64_t key = 0;
+    for (; key + 16 <= n; key += 16) {
+        score_whole(16, shape, queries, main + key, rope + key, scores + key * V_LANES);
+    }
+    for (; key + 4 <= n; key += 4) {
+        score_whole(4, shape, queries, main + key, rope + key, scores + key * V_LANES);
+    }
+    for (; key < n; key++) {
+        score_whole(1, shape, queries, main + key, rope + key, scores + key * V_LANES);
+    }
+}
+
+/*
+ * Scores of a group of vectors for a chunk of keys, group of columns by group of columns. With
+ * span_at() in these loops many rows take 0.6 % longer (clang 14).
+ */
 static void score_chunk(const struct mla_attend_shape *shape, const struct mla_step *step,
                         const uint32_t *queries, int64_t vecs_n, const struct mla_attend_keys *keys,
                         int64_t first, int64_t n, const struct ahead *ahead_main,
@@ -290,6 +370,14 @@ static void score_chunk(const struct mla_attend_shape *shape, const struct mla_s
     const int64_t stride = step->keys_n * V_LANES;
 
     find_rows(shape, keys, first, n, main, rope);
+    if (vecs_n == 1) { /* mostly there is nothing to fetch here: add_direct does */
+        for (int64_t number = 0; ahead_main->n > 0 && number < spans_of(shape->main_n); number++) {
+            const struct span span = span_at(shape, number);
+            fetch(ahead_main, 0, ahead_main->n, &span);
+        }
+        score_vector(shape, queries, main, rope, n, scores);
+        return;
+    }
     for (int64_t column = 0; column < shape->main_n; column += MLA_STEP_GROUP) {
         const struct span span = {.column = column,
                                   .pair = column / 2,
@@ -302,7 +390,8 @@ static void score_chunk(const struct mla_attend_shape *shape, const struct mla_s
         const struct span span = {.column = column,
                                   .pair = (shape->main_n + column) / 2,
                                   .pairs_n = columns_n / 2,
-                                  .is_odd = columns_n % 2 != 0};
+                                  .is_odd = columns_n % 2 != 0,
+                                  .is_rope = true};
         score_span(vecs_n, queries, rope, n, &span, ahead_rope, scores, stride);
     }
 }
@@ -311,10 +400,11 @@ static void score_chunk(const struct mla_attend_shape *shape, const struct mla_s
 static void weigh_vectors(const struct mla_attend_shape *shape, const struct mla_step *step,
                           const struct own *own, int64_t vec, int64_t vecs_n, int64_t vecs_all,
                           int64_t rows_n, const struct mla_attend_keys *keys,
-                          struct mla_step_scale scale, const struct mla_attend_state *state)
+                          const struct mla_attend_keys *next, struct mla_step_scale scale,
+                          const struct mla_attend_state *state)
 {
     const uint32_t *queries = own->queries + vec * step->pairs_n * V_LANES;
-    const int64_t next_all = keys->next != NULL ? keys->next_n : 0;
+    const int64_t next_all = next != NULL ? keys->next_n : 0;
     int64_t fewest;
     int64_t most;
     mla_step_range(step, vec * V_LANES, vecs_n * V_LANES, &fewest, &most);
@@ -327,7 +417,7 @@ static void weigh_vectors(const struct mla_attend_shape *shape, const struct mla
         const int64_t from = next_n * vec / vecs_all;
         const int64_t to = next_n * (vec + vecs_n) / vecs_all;
         if (to > from) {
-            find_rows(shape, keys->next, key + from, to - from, main.rows, rope.rows);
+            find_rows(shape, next, key + from, to - from, main.rows, rope.rows);
             main.n = to - from;
             rope.n = to - from;
         }
@@ -369,6 +459,17 @@ static void lay_out_panel(const struct mla_attend_shape *shape, const struct mla
             _mm512_storeu_si512(to, _mm512_permutex2var_epi16(a, lower, b));
             _mm512_storeu_si512(to + 16, _mm512_permutex2var_epi16(a, upper, b));
         }
+    }
+}
+
+/* Bring a row's out up to date. */
+INLINE void put_row(int vecs_n, const __m512 *sum, float alpha, float *out)
+{
+    const v_float factor = v_set(alpha);
+    UNROLL
+    for (int v = 0; v < vecs_n; v++) {
+        float *to = out + v * V_LANES;
+        v_store(to, alpha < 0.0f ? sum[v] : v_fma(factor, v_load(to), sum[v]));
     }
 }
 
@@ -425,16 +526,8 @@ INLINE void value_tile(int rows_n, int vecs_n, const uint32_t *weights, const in
     }
     UNROLL
     for (int r = 0; r < rows_n; r++) {
-        const v_float factor = v_set(alpha[r]);
-        float *to = out + r * out_n;
-        if (visible[r] == 0) {
-            continue;
-        }
-        UNROLL
-        for (int v = 0; v < vecs_n; v++) {
-            v_store(to + v * V_LANES, alpha[r] < 0.0f
-                                          ? sum[r][v]
-                                          : v_fma(factor, v_load(to + v * V_LANES), sum[r][v]));
+        if (visible[r] > 0) {
+            put_row(vecs_n, sum[r], alpha[r], out + r * out_n);
         }
     }
 }
@@ -466,6 +559,99 @@ INLINE void value_rows(int vecs_n, const struct mla_step *step, int64_t rows_n,
     }
 }
 
+/*
+ * The same of 32 columns from `column` on, for ROWS_DIRECT rows that all see the same, even number
+ * of keys. rows: the keys', interleaved in registers. ahead, unless NULL: one row for each of the
+ * pairs, whose same columns are fetched.
+ */
+static void value_direct(const uint32_t *weights, const float *alpha, const uint16_t *const *rows,
+                         int64_t pairs_n, const uint16_t *const *ahead, int64_t column, float *out,
+                         int64_t out_n)
+{
+    const __m512i lower = interleave_index(0);
+    const __m512i upper = interleave_index(16);
+    __m512 sum[ROWS_DIRECT][2];
+    UNROLL
+    for (int r = 0; r < ROWS_DIRECT; r++) {
+        sum[r][0] = _mm512_setzero_ps();
+        sum[r][1] = _mm512_setzero_ps();
+    }
+    for (int64_t pair = 0; pair < pairs_n; pair++) {
+        const __m512i a = _mm512_loadu_si512(rows[2 * pair] + column);
+        const __m512i b = _mm512_loadu_si512(rows[2 * pair + 1] + column);
+        const __m512bh low = (__m512bh)_mm512_permutex2var_epi16(a, lower, b);
+        const __m512bh high = (__m512bh)_mm512_permutex2var_epi16(a, upper, b);
+        if (ahead != NULL) {
+            _mm_prefetch((const char *)(ahead[pair] + column), _MM_HINT_T1);
+        }
+        UNROLL
+        for (int r = 0; r < ROWS_DIRECT; r++) {
+            const __m512bh p = (__m512bh)_mm512_set1_epi32((int32_t)weights[pair * V_LANES + r]);
+            sum[r][0] = _mm512_dpbf16_ps(sum[r][0], p, low);
+            sum[r][1] = _mm512_dpbf16_ps(sum[r][1], p, high);
+        }
+    }
+    UNROLL
+    for (int r = 0; r < ROWS_DIRECT; r++) {
+        put_row(2, sum[r], alpha[r], out + r * out_n);
+    }
+}
+
+/*
+ * Where the first keys_n keys of the next block lie, and the rope part of each fetched. What is left
+ * over of `ahead` stays.
+ */
+static void find_ahead(const struct mla_attend_shape *shape, const struct mla_attend_keys *keys,
+                       int64_t keys_n, const uint16_t **ahead)
+{
+    const int64_t n = keys->next != NULL ? min_of(keys_n, keys->next_n) : 0;
+    for (int64_t key = 0; key < n; key++) {
+        const int64_t row = key_row(keys->next, key);
+        ahead[key] = keys->next->main + row * shape->main_n;
+        for (int64_t column = 0; column < shape->rope_n; column += 32) {
+            _mm_prefetch((const char *)(keys->next->rope + row * shape->rope_n + column),
+                         _MM_HINT_T1);
+        }
+    }
+}
+
+static void add_direct(const struct mla_attend_shape *shape, const struct mla_step *step,
+                       int64_t rows_n, const struct mla_attend_keys *keys, int64_t keys_n,
+                       float *out)
+{
+    const uint16_t *rows[MLA_ATTEND_KEYS];
+    const uint16_t *ahead[MLA_ATTEND_KEYS];
+    const int64_t pairs_n = keys_n / 2;
+    for (int64_t key = 0; key < keys_n; key++) {
+        rows[key] = keys->main + key_row(keys, key) * shape->main_n;
+        ahead[key] = rows[key];
+    }
+    find_ahead(shape, keys, keys_n, ahead);
+    for (int64_t column = 0; column < shape->value_n; column += 32) {
+        for (int64_t row = 0; row < rows_n; row += ROWS_DIRECT) {
+            const int64_t vector = row / V_LANES * V_LANES;
+            value_direct(step->weights + vector * (step->keys_n / 2) + row - vector,
+                         step->alpha + row, rows, pairs_n,
+                         row < 2 * ROWS_DIRECT ? ahead + row / ROWS_DIRECT * pairs_n : NULL, column,
+                         out + row * shape->value_n + column, shape->value_n);
+        }
+    }
+}
+
+/*
+ * Whether values are added without a panel: few rows, which all see the same whole pairs. Only where
+ * all main columns are values: as many are fetched ahead.
+ */
+static bool is_direct(const struct mla_attend_shape *shape, const struct mla_step *step,
+                      int64_t rows_n)
+{
+    int64_t fewest;
+    int64_t most;
+    mla_step_range(step, 0, rows_n, &fewest, &most);
+    return shape->value_n == shape->main_n && rows_n <= ROWS_DIRECT_MOST &&
+           rows_n % ROWS_DIRECT == 0 && fewest == most && most > 0 && most % 2 == 0;
+}
+
 static void add_values(const struct mla_attend_shape *shape, const struct mla_step *step,
                        const struct own *own, int64_t rows_n, const struct mla_attend_keys *keys,
                        int64_t keys_n, float *out)
@@ -490,6 +676,7 @@ static void block(const struct mla_attend_shape *shape, void *scratch, int64_t r
     const struct mla_step_scale split = mla_step_scale(scale);
     const int64_t most = mla_step_see(&step, rows_n, visible);
     const int64_t vecs_all = mla_step_up(rows_n, V_LANES) / V_LANES;
+    const bool direct = is_direct(shape, &step, rows_n);
     const unsigned callers = mla_step_flush();
 
     if (*step.fresh != 0) {
@@ -498,9 +685,13 @@ static void block(const struct mla_attend_shape *shape, void *scratch, int64_t r
     }
     for (int64_t vec = 0; vec < vecs_all; vec += VECS_MOST) {
         weigh_vectors(shape, &step, &own, vec, min_of(VECS_MOST, vecs_all - vec), vecs_all, rows_n,
-                      keys, split, state);
+                      keys, direct ? NULL : keys->next, split, state);
     }
-    add_values(shape, &step, &own, rows_n, keys, most, state->out);
+    if (direct) {
+        add_direct(shape, &step, rows_n, keys, most, state->out);
+    } else {
+        add_values(shape, &step, &own, rows_n, keys, most, state->out);
+    }
     mla_step_restore(callers);
 }
 
