@@ -14,8 +14,11 @@
 #define VECS_MOST 4  /* vectors of rows that are scored together */
 #define PANEL     64 /* columns of a panel of values */
 
-/* Loops over registers must be unrolled entirely. */
-#if defined(__clang__)
+/* Loops over registers must be unrolled entirely; but with a sanitizer's checks at every access that
+ * takes a compiler minutes. */
+#if defined(MLA_NO_UNROLL)
+#define UNROLL
+#elif defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define UNROLL _Pragma("GCC unroll 32")

@@ -222,7 +222,7 @@ else
     echo "cli_test: not both peers are built: only their absence is tested"
     check 'peers that are not there' 3 'setup --peers' "$mlacheck" bench --peers
 fi
-"$mlacheck" bench --op sparse --shape deepseek-short-2 --kernel scalar --db "$dir/int.db" --time 100 \
+"$mlacheck" bench --op sparse --shape sparse-tiny --kernel scalar --db "$dir/int.db" --time 100 \
     >"$dir/int.out" 2>&1 &
 for _ in {1..600}; do
     grep -q peak "$dir/int.out" && break
@@ -232,7 +232,7 @@ sleep 1
 kill -INT $!
 wait $!
 check 'bench ends at Ctrl-C' 0 '' test $? -eq 130
-check 'what was timed until then is stored' 0 'deepseek-short-2' "$mlacheck" show bench --db "$dir/int.db"
+check 'what was timed until then is stored' 0 'sparse-tiny' "$mlacheck" show bench --db "$dir/int.db"
 
 # Ctrl-C: what was judged is stored; kill -9: the database is whole and the case is a finding
 in_flight() { # database, process: until its first case has begun; a busy machine may take long
