@@ -11,8 +11,9 @@
 typedef void mla_crew_work(void *context, int member);
 
 /*
- * Start members_n (1 .. MLA_CREW_MAX) threads, let them begin together, wait for all. Seconds from
- * the first beginning to the last end; negative when the threads could not be had.
+ * Run members_n (1 .. MLA_CREW_MAX) threads, the caller among them as member 0; let them begin
+ * together, wait for all. Seconds from the first beginning to the last end; negative when the
+ * threads could not be had.
  */
 double mla_crew_run(int members_n, mla_crew_work *work, void *context);
 
