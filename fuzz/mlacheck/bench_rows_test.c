@@ -148,7 +148,7 @@ static void test_ours(void **state)
     double before = mla_others_seconds(), start = mla_call_clock(), ours = (double)clock();
     if (before < 0 || processors > MLA_CREW_MAX)
         skip();
-    assert_true(mla_crew_run(processors, spin, NULL) > 0);
+    assert_true(mla_crew_run(processors, false, spin, NULL) > 0);
     ours = ((double)clock() - ours) / CLOCKS_PER_SEC;
     double theirs = mla_others_seconds() - before, wall = mla_call_clock() - start;
     assert_true(theirs + ours <= processors * (wall + 0.03)); /* accounts come in ticks of 0.01 s */

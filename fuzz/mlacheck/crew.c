@@ -55,7 +55,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-double mla_crew_run(int members_n, mla_crew_work *work, void *context)
+double mla_crew_run(int members_n, bool with_caller, mla_crew_work *work, void *context)
 {
     struct crew crew = {.work = work,
                         .context = context,
@@ -64,9 +64,7 @@ double mla_crew_run(int members_n, mla_crew_work *work, void *context)
                         .members_n = members_n,
                         .take_turns = members_n > sysconf(_SC_NPROCESSORS_ONLN)};
     struct member members[MLA_CREW_MAX];
-    /* The caller is a member: had it slept meanwhile, the threads that a kernel starts next would share
-     * its processor for some milliseconds, both processors having been as busy. */
-    int n = 1;
+    int first = with_caller ? 1 : 0, n = first;
     for (int i = 0; i < MLA_CREW_MAX; i++)
         members[i] = (struct member){.crew = &crew, .number = i};
     while (n < members_n && n < MLA_CREW_MAX &&
@@ -76,14 +74,16 @@ double mla_crew_run(int members_n, mla_crew_work *work, void *context)
     crew.gate = n == members_n ? OPEN : CANCELLED;
     pthread_cond_broadcast(&crew.opened);
     pthread_mutex_unlock(&crew.lock);
-    run(&members[0]);
-    double begin = members[0].begin, end = members[0].end;
-    for (int i = 1; i < n; i++) {
-        pthread_join(members[i].thread, NULL);
-        begin = members[i].begin < begin ? members[i].begin : begin;
-        end = members[i].end > end ? members[i].end : end;
+    if (with_caller)
+        run(&members[0]);
+    double begin = 0, end = 0;
+    for (int i = 0; i < n; i++) {
+        if (i >= first)
+            pthread_join(members[i].thread, NULL);
+        begin = i == 0 || members[i].begin < begin ? members[i].begin : begin;
+        end = i == 0 || members[i].end > end ? members[i].end : end;
     }
     pthread_cond_destroy(&crew.opened);
     pthread_mutex_destroy(&crew.lock);
-    return n == members_n ? end - begin : -1;
+    return n == members_n && n > 0 ? end - begin : -1;
 }

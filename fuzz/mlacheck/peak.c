@@ -132,7 +132,7 @@ double mla_peak_measure(enum mla_peak_isa isa, int threads)
     struct work work = {.loop = sets[isa].loop, .rounds = rounds_of(isa)};
     if (threads > processors && processors > 0) /* they take turns, and have no longer together */
         work.rounds = work.rounds * processors / threads + 1;
-    double seconds = mla_crew_run(threads, member, &work), flops = 0;
+    double seconds = mla_crew_run(threads, true, member, &work), flops = 0;
     for (int i = 0; i < threads; i++)
         flops += work.flops[i];
     return seconds > 0 ? flops / seconds : -1;

@@ -91,7 +91,7 @@ static void test_crew(void **state)
     for (int n = 1; n <= 5; n++) {
         struct meeting meeting = {.visits = {0}};
         assert_int_equal(pthread_barrier_init(&meeting.all, NULL, (unsigned)n), 0);
-        assert_true(mla_crew_run(n, meet, &meeting) > 0);
+        assert_true(mla_crew_run(n, n % 2 == 0, meet, &meeting) > 0);
         for (int i = 0; i < 5; i++)
             assert_int_equal(meeting.visits[i], i < n);
         pthread_barrier_destroy(&meeting.all);

@@ -160,9 +160,8 @@ double mla_peer_job_run(struct mla_peer_job *job, int threads, double *cores)
 {
     job->threads = threads;
     double start = processor_seconds(CLOCK_PROCESS_CPUTIME_ID);
-    double callers = processor_seconds(CLOCK_THREAD_CPUTIME_ID); /* who is member 0, and older */
-    double seconds = mla_crew_run(threads, member, job);
-    double used = processor_seconds(CLOCK_PROCESS_CPUTIME_ID) - start + callers;
+    double seconds = mla_crew_run(threads, false, member, job);
+    double used = processor_seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
     for (int i = 0; i < threads && seconds >= 0; i++)
         used -= job->before[i];
     *cores = used / (seconds * threads);
