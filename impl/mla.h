@@ -116,7 +116,8 @@ struct mla_ring_args {
     int64_t num_links;          /* >= 1: pieces a shard moves in, at most 256 of them */
     int64_t q_chunk_size;       /* multiple of 32, >= 32; may exceed or not divide q_rows. A hint:
                                    the kernels here cut the queries as suits them */
-    int64_t k_chunk_size;       /* multiple of 32, >= 32; may exceed or not divide kv_rows */
+    int64_t k_chunk_size;       /* multiple of 32, >= 32; may exceed or not divide kv_rows. A kernel
+                                   may cut shards its own way (mla_model.shard_block_keys) */
     int64_t dim;                /* 2: the sequence axis */
     int64_t threads;            /* total for the call; 0: one per rank, beyond that all processors;
                                    the kernels here start no more than max(256, processors). The
