@@ -108,28 +108,30 @@ static bool offered(const struct mla_tensors *t, const struct mla_kernel *kernel
     return why == NULL || mla_verdict_fail(verdict, MLA_VERDICT_UNSUPPORTED, "%s", why);
 }
 
-/* Call and check all that needs no oracle. */
-static bool judge_call(struct mla_tensors *t, const struct mla_kernel *kernel,
-                       const struct mla_judge_options *options, struct mla_verdict *verdict)
+/* Did the call of a valid case end as it must? */
+static bool judge_status(const struct mla_call *call, struct mla_verdict *verdict)
 {
-    struct mla_call call;
-    mla_call_make(kernel, t, options->seconds_limit, &call);
-    verdict->kernel_seconds += call.seconds;
-    if (!mla_judge_call_end(&call, verdict))
-        return false;
-    if (call.status == MLA_ERR_UNSUPPORTED)
-        return mla_verdict_fail(verdict, MLA_VERDICT_UNSUPPORTED, "%.200s", call.message);
-    if (call.status == MLA_ERR_NOMEM)
+    if (call->status == MLA_OK)
+        return true;
+    if (call->status == MLA_ERR_UNSUPPORTED)
+        return mla_verdict_fail(verdict, MLA_VERDICT_UNSUPPORTED, "%.200s", call->message);
+    if (call->status == MLA_ERR_NOMEM)
         return mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED,
-                                "out of memory in the kernel: %.180s", call.message);
-    if (call.status != MLA_OK)
-        return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
-                                "a valid call returned status %" PRId32 ": %.180s", call.status,
-                                call.message);
-    if (call.changed_environment)
+                                "out of memory in the kernel: %.180s", call->message);
+    verdict->detected |= MLA_DETECTOR_STATUS;
+    return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                            "a valid call returned status %" PRId32 ": %.180s", call->status,
+                            call->message);
+}
+
+/* Is everything around the call as it must be? */
+static bool judge_memory(struct mla_tensors *t, const struct mla_kernel *kernel,
+                         const struct mla_call *call, struct mla_verdict *verdict)
+{
+    if (call->changed_environment)
         return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
                                 "the kernel left the floating-point environment changed");
-    if (call.left_process)
+    if (call->left_process)
         return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
                                 "the kernel left a process behind");
     if (!mla_judge_inputs(t, verdict))
@@ -137,6 +139,21 @@ static bool judge_call(struct mla_tensors *t, const struct mla_kernel *kernel,
     if ((kernel->promises & MLA_PROMISE_SCRATCH_UNTOUCHED) != 0 && !mla_judge_scratch(t, verdict))
         return false;
     return mla_judge_written(t, kernel->promises, verdict);
+}
+
+/* Call and check all that needs no oracle. */
+static bool judge_call(struct mla_tensors *t, const struct mla_kernel *kernel,
+                       const struct mla_judge_options *options, struct mla_verdict *verdict)
+{
+    struct mla_call call;
+    mla_call_make(kernel, t, options->seconds_limit, &call);
+    verdict->kernel_seconds += call.seconds;
+    if (!mla_judge_call_end(&call, verdict) || !judge_status(&call, verdict))
+        return false;
+    if (judge_memory(t, kernel, &call, verdict))
+        return true;
+    verdict->detected |= MLA_DETECTOR_MEMORY;
+    return false;
 }
 
 /* The first output element in which two calls differ, of those whose contents are promised. */
@@ -185,11 +202,15 @@ static void judge_relation(struct mla_subject *subject, const struct mla_relatio
     if (judge_call(other, kernel, options, &second))
         same_outputs(subject->tensors, other, kernel->promises, relation->name, &second);
     if (mla_verdict_is_failure(second.kind)) {
+        verdict->detected |= second.detected | MLA_DETECTOR_RELATION;
+        if (mla_verdict_is_failure(verdict->kind)) /* of an earlier check */
+            goto done;
         verdict->kind = second.kind;
         verdict->relation = relation->name;
         memcpy(verdict->reason, second.reason, sizeof verdict->reason);
         memcpy(verdict->element, second.element, sizeof verdict->element);
     }
+done:
     mla_tensors_free(other);
 }
 
@@ -198,8 +219,9 @@ static void judge_relations(struct mla_subject *subject, const struct mla_kernel
 {
     size_t relations_n;
     const struct mla_relation *relations = mla_relations(&relations_n);
-    for (size_t i = 0; i < relations_n && verdict->kind == MLA_VERDICT_PASS; i++)
-        if ((options->relations >> i & 1u) != 0)
+    for (size_t i = 0; i < relations_n; i++)
+        if ((options->relations >> i & 1u) != 0 &&
+            (verdict->kind == MLA_VERDICT_PASS || options->every_check))
             judge_relation(subject, &relations[i], kernel, options, verdict);
 }
 
@@ -216,10 +238,11 @@ static void judge_valid(struct mla_subject *subject, const struct mla_kernel *ke
                          status);
         return;
     }
-    bool ok = mla_judge_values(subject, kernel, verdict) &&
-              mla_judge_energy(subject, kernel, options, verdict);
+    bool inside = mla_judge_values(subject, kernel, verdict);
+    bool likely =
+        (inside || options->every_check) && mla_judge_energy(subject, kernel, options, verdict);
     verdict->oracle_seconds = mla_call_clock() - start;
-    if (ok && verdict->rows_n > 0)
+    if (((inside && likely) || options->every_check) && verdict->rows_n > 0)
         judge_relations(subject, kernel, options, verdict);
     if (verdict->rows_n == 0)
         mla_verdict_fail(

@@ -27,8 +27,22 @@ enum mla_verdict_kind {
     MLA_VERDICTS_N
 };
 
+/* What speaks against a kernel. The first one gives the verdict; all that were asked are kept. */
+enum mla_detector {
+    MLA_DETECTOR_TIER1 = 1,    /* an element or statistic outside its certified interval */
+    MLA_DETECTOR_TIER2 = 2,    /* a row's errors beyond chance */
+    MLA_DETECTOR_RELATION = 4, /* two calls that must agree do not */
+    MLA_DETECTOR_STATUS = 8,   /* accepted, refused or worded wrongly */
+    MLA_DETECTOR_MEMORY = 16,  /* inputs, surroundings, scratch, unwritten outputs, environment */
+    MLA_DETECTOR_CRASH = 32    /* a signal, a sanitizer's report, an exit, a hang */
+};
+#define MLA_DETECTORS_N 6
+/* "tier1", "tier2", ...: of bit i. */
+const char *mla_detector_name(int i);
+
 struct mla_verdict {
     enum mla_verdict_kind kind;
+    uint32_t detected;     /* enum mla_detector, or-ed */
     const char *relation;  /* name of the relation that failed, else "" */
     char reason[256];      /* one line; "" for a plain pass */
     char element[96];      /* the first offending or the worst element, out[..] */
@@ -63,6 +77,8 @@ struct mla_judge_options {
     int oracle_threads;   /* >= 1 */
     bool plain_oracle;    /* the definition in MPFR instead of the fast certified evaluation */
     uint32_t relations;   /* bit i: relation i of mla_relations() */
+    bool every_check;     /* go on after a failure, to learn what else detects it; else the first
+                             failure ends the judging */
     double row_tests;     /* row-energy tests of the whole run, fixed before its first case;
                              <= 0: MLA_JUDGE_ROW_TESTS */
 };

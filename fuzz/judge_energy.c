@@ -61,6 +61,7 @@ static void accuse(const struct mla_tensors *t, struct mla_row row, const struct
 {
     char name[96];
     name_row(t, row, name);
+    verdict->detected |= MLA_DETECTOR_TIER2;
     if (isfinite(energy->energy))
         mla_verdict_fail(verdict, MLA_VERDICT_FAIL_IMPROBABLE,
                          "row %s: error energy %.4g over %" PRId64 " columns, threshold %.4g: an "

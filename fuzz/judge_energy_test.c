@@ -50,8 +50,8 @@ static struct mla_kernel make_kernel(void)
                                 .struct_size = sizeof kernel,
                                 .name = "lax",
                                 .promises = MLA_PLAIN_PROMISES,
-                                .ring_model = MLA_PLAIN_RING_MODEL,
-                                .sparse_model = MLA_PLAIN_SPARSE_MODEL,
+                                .ring_model = MLA_PLAIN_ONLINE_RING_MODEL,
+                                .sparse_model = MLA_PLAIN_ONLINE_SPARSE_MODEL,
                                 .ring = ring,
                                 .sparse = sparse};
     kernel.ring_model.p_u = kernel.sparse_model.p_u = 0x1p-8;

@@ -75,6 +75,13 @@ void mla_judge_refusal(struct mla_subject *subject, const struct mla_kernel *ker
     }
     mla_call_make(kernel, t, options->seconds_limit, &call);
     verdict->kernel_seconds = call.seconds;
-    if (mla_judge_call_end(&call, verdict) && mla_judge_untouched(t, verdict))
-        judge_answer(&call, &due, verdict);
+    if (!mla_judge_call_end(&call, verdict))
+        return;
+    if (!mla_judge_untouched(t, verdict)) {
+        verdict->detected |= MLA_DETECTOR_MEMORY;
+        return;
+    }
+    judge_answer(&call, &due, verdict);
+    if (mla_verdict_is_failure(verdict->kind))
+        verdict->detected |= MLA_DETECTOR_STATUS;
 }

@@ -91,6 +91,7 @@ static bool judge_empty(const struct mla_tensors *t, struct mla_row row, int64_t
         mla_judge_element(t, row, c, verdict->element);
         verdict->got = (double)mla_number_from_bf16(bits);
         verdict->max_ratio = INFINITY;
+        verdict->detected |= MLA_DETECTOR_TIER1;
         return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
                                 "a row without keys must hold +0, bits %04x", bits);
     }
@@ -109,6 +110,7 @@ static bool judge_stats(const struct mla_tensors *t, struct mla_row row,
     struct mla_truth_info info = mla_truth_info(truth);
     mla_judge_element(t, row, 0, verdict->element);
     verdict->max_ratio = ratio;
+    verdict->detected |= MLA_DETECTOR_TIER1;
     return mla_verdict_fail(
         verdict, MLA_VERDICT_FAIL_CERTAIN,
         "stats of the row: max=%a sum=%a, but max=%a log-sum-exp=%a err/bound=%g", (double)*max,
@@ -143,6 +145,7 @@ static bool judge_row(const struct mla_tensors *t, struct mla_row row,
     for (int64_t c = 0; !empty && c < info.columns_n; c++)
         if (!judge_element(t, row, c, model, &bounds[c], sums, verdict)) {
             ok = false;
+            verdict->detected |= MLA_DETECTOR_TIER1;
             mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN, "outside the certified interval");
         }
     bool stats = t->test.stats && (kernel->promises & MLA_PROMISE_STATS) != 0;

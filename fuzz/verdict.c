@@ -13,6 +13,13 @@ static const char *const names[MLA_VERDICTS_N] = {"pass",     "fail-certain", "f
                                                   "unjudged", "unsupported",  "refused",
                                                   "crash",    "timeout"};
 
+const char *mla_detector_name(int i)
+{
+    static const char *const detectors[MLA_DETECTORS_N] = {"tier1",  "tier2",  "relation",
+                                                           "status", "memory", "crash"};
+    return i >= 0 && i < MLA_DETECTORS_N ? detectors[i] : NULL;
+}
+
 const char *mla_verdict_name(enum mla_verdict_kind kind)
 {
     return names[kind];
@@ -45,12 +52,14 @@ bool mla_judge_call_end(const struct mla_call *call, struct mla_verdict *verdict
     case MLA_CALL_RETURNED:
         return true;
     case MLA_CALL_CRASHED:
+        verdict->detected |= MLA_DETECTOR_CRASH;
         if (call->signal_or_exit > 0)
             return mla_verdict_fail(verdict, MLA_VERDICT_CRASH, "signal %d (%s)",
                                     call->signal_or_exit, strsignal(call->signal_or_exit));
         return mla_verdict_fail(verdict, MLA_VERDICT_CRASH,
                                 "process ended inside the kernel, exit %d", -call->signal_or_exit);
     case MLA_CALL_TIMED_OUT:
+        verdict->detected |= MLA_DETECTOR_CRASH;
         return mla_verdict_fail(verdict, MLA_VERDICT_TIMEOUT, "no answer within %g s",
                                 call->seconds);
     case MLA_CALL_NOT_MADE:

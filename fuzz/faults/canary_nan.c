@@ -39,8 +39,8 @@ const struct mla_kernel mla_canary_nan = {
     .struct_size = sizeof(struct mla_kernel),
     .name = "canary-nan",
     .promises = MLA_PLAIN_PROMISES,
-    .ring_model = MLA_PLAIN_RING_MODEL,
-    .sparse_model = MLA_PLAIN_SPARSE_MODEL,
+    .ring_model = MLA_PLAIN_ONLINE_RING_MODEL,
+    .sparse_model = MLA_PLAIN_ONLINE_SPARSE_MODEL,
     .ring = ring,
     .sparse = sparse,
 };

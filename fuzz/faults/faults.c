@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * faults.c - the tables of planted faults, honest controls and canaries.
+ * faults.c - the tables of planted faults, honest controls and canaries, and their kernels.
  *
- * To add a fault: name it in enum mla_plain_fault (plain.h), plant it where that name is asked for
- * (plain_ring.c, plain_sparse.c, plain_row.c), copy a fault_*.c and change the names, declare it in
- * descriptors.h, add a row here, the file in CMakeLists.txt and a triggering call in faults_test.c.
- * A fault that is not one site in the plain kernel is its own fault_*.c with any code in it.
+ * To add a fault: a row in faults.def, and its site in the plain kernel (plain_*.c), where
+ * mla_plain_has asks for it. A fault that is not one site of the plain kernel is its own file with
+ * any code in it, called from such a site.
+ *
+ * The ABI hands a kernel nothing but its call, so every row needs two functions of its own, which
+ * only say which variant of the plain kernel they are. KERNEL makes them: the one place in the tree
+ * where a macro makes functions.
  */
 #include "fuzz/faults/faults.h"
 
 #include "fuzz/faults/descriptors.h"
+#include "fuzz/faults/plain.h"
 
 enum {
     RING = MLA_FAULT_ON_RING,
@@ -17,40 +21,67 @@ enum {
     BOTH = MLA_FAULT_ON_RING | MLA_FAULT_ON_SPARSE
 };
 
-/* clang-format off */
+#define KERNEL(id, kernel_name, fault, operations, method)                                         \
+    static int32_t ring_##id(const struct mla_ring_args *args, char *message, size_t bytes)        \
+    {                                                                                              \
+        struct mla_plain_variant variant = {fault, MLA_PLAIN_##method};                            \
+        return mla_plain_ring(args, variant, message, bytes);                                      \
+    }                                                                                              \
+    static int32_t sparse_##id(const struct mla_sparse_args *args, char *message, size_t bytes)    \
+    {                                                                                              \
+        struct mla_plain_variant variant = {fault, MLA_PLAIN_##method};                            \
+        return mla_plain_sparse(args, variant, message, bytes);                                    \
+    }                                                                                              \
+    static const struct mla_kernel kernel_##id = {                                                 \
+        .abi = MLA_KERNEL_ABI,                                                                     \
+        .struct_size = sizeof(struct mla_kernel),                                                  \
+        .name = kernel_name,                                                                       \
+        .promises = MLA_PLAIN_PROMISES,                                                            \
+        .ring_model = MLA_PLAIN_##method##_RING_MODEL,                                             \
+        .sparse_model = MLA_PLAIN_##method##_SPARSE_MODEL,                                         \
+        .ring = ((operations)&MLA_FAULT_ON_RING) ? ring_##id : NULL,                               \
+        .sparse = ((operations)&MLA_FAULT_ON_SPARSE) ? sparse_##id : NULL,                         \
+    };
+
+/* ---- kernels ---- */
+
+#define FAULT(id, name, class, reports, operations, method, cause, what)                           \
+    KERNEL(id, name, MLA_FAULT_##id, operations, method)
+#define HIDDEN_FAULT(id, name, class, reports, operations, method, cause, what, why)               \
+    KERNEL(id, name, MLA_FAULT_##id, operations, method)
+#include "fuzz/faults/faults.def"
+#undef FAULT
+#undef HIDDEN_FAULT
+
+#define CONTROL(id, name, method, what) KERNEL(id, name, MLA_FAULT_NONE, BOTH, method)
+#include "fuzz/faults/controls.def"
+#undef CONTROL
+
+/* ---- tables ---- */
+
 static const struct mla_fault faults[] = {
-    {"last-key-dropped", "M12_SHARD_LENGTH_FLOOR", "B12", BOTH, &mla_fault_last_key_dropped,
-     "The last valid key takes no part."},
-    {"rescale-forgotten", "M13_TRIP_COUNT_PARTITION", "B26", BOTH, &mla_fault_rescale_forgotten,
-     "The accumulator is not rescaled when the running maximum rises."},
-    {"rope-ignored", "M25_DIM_STRIDE_MIX", "B30", BOTH, &mla_fault_rope_ignored,
-     "Scores are formed over the value columns only; the RoPE columns are ignored."},
-    {"natural-order", "M40_OUTPUT_PERMUTATION", "B176", SPARSE, &mla_fault_natural_order,
-     "Output columns are in natural order where the 4-pack was asked for."},
-    {"keys-past-end", "M14_PAD_COLUMNS_LIVE", "B34 B38", RING, &mla_fault_keys_past_end,
-     "The tile that holds the last valid key is not cut at logical_n."},
-    {"causal-one-more", "M08_CAUSAL_OFFSET", "B19", BOTH, &mla_fault_causal_one_more,
-     "Every row sees one key beyond its causal frontier."},
-    {"causal-one-less", "M08_CAUSAL_OFFSET", "B18", BOTH, &mla_fault_causal_one_less,
-     "Every row misses the last key of its causal frontier."},
+#define FAULT(id, name, class, reports, operations, method, cause, what)                           \
+    {name, class, reports, operations, &kernel_##id, what, MLA_CAUSE_##cause, NULL},
+#define HIDDEN_FAULT(id, name, class, reports, operations, method, cause, what, why)               \
+    {name, class, reports, operations, &kernel_##id, what, MLA_CAUSE_##cause, why},
+#include "fuzz/faults/faults.def"
+#undef FAULT
+#undef HIDDEN_FAULT
 };
 
 static const struct mla_fault controls[] = {
-    {"plain", "", "", BOTH, &mla_control_plain,
-     "The kernel the faults are planted in, without any."},
-    {"plain-reversed", "", "", BOTH, &mla_control_plain_reversed,
-     "Keys visited from the last to the first."},
-    {"plain-two-pass", "", "", BOTH, &mla_control_plain_two_pass,
-     "Maximum first, probabilities rounded to bf16 for the product with V."},
+#define CONTROL(id, name, method, what)                                                            \
+    {name, "", "", BOTH, &kernel_##id, what, MLA_CAUSE_UNKNOWN, NULL},
+#include "fuzz/faults/controls.def"
+#undef CONTROL
 };
 
 static const struct mla_fault canaries[] = {
     {"canary-opposite", "", "", BOTH, &mla_canary_opposite,
-     "Every output is the largest finite value of the wrong sign."},
-    {"canary-nan", "", "", BOTH, &mla_canary_nan,
-     "Every output is a NaN."},
+     "Every output is the largest finite value of the wrong sign.", MLA_CAUSE_UNKNOWN, NULL},
+    {"canary-nan", "", "", BOTH, &mla_canary_nan, "Every output is a NaN.", MLA_CAUSE_NOT_FINITE,
+     NULL},
 };
-/* clang-format on */
 
 const struct mla_fault *mla_faults(size_t *faults_n)
 {

@@ -10,6 +10,7 @@
 #ifndef MLA_FAULTS_FAULTS_H
 #define MLA_FAULTS_FAULTS_H
 
+#include "fuzz/cause.h"
 #include "impl/mla_kernel.h"
 
 enum mla_fault_operation { MLA_FAULT_ON_RING = 1, MLA_FAULT_ON_SPARSE = 2 };
@@ -20,17 +21,26 @@ struct mla_fault {
     const char *reports; /* ids in reports.csv it stands for, separated by blanks; may be "" */
     uint32_t operations; /* enum mla_fault_operation, or-ed: where the kernel offers an operation */
     const struct mla_kernel *kernel;
-    const char *what; /* one sentence */
+    const char *what;     /* one sentence */
+    enum mla_cause cause; /* what an explanation of the verdict should name */
+    const char *hidden;   /* NULL; else why no input of the two operations can expose it */
 };
 
 /*
  * The tables and how many rows they have. Names are unique over all three. Every kernel is a plain
  * descriptor with a model that is true for the kernel around the fault, and the promises that
- * kernel keeps (all but refusals). A kernel never crashes on a call that must be accepted. Static;
- * any thread.
+ * kernel keeps (all). Faults of memory may crash on any call; the others never. Static; any thread.
  */
 const struct mla_fault *mla_faults(size_t *faults_n);
 const struct mla_fault *mla_fault_controls(size_t *controls_n);
 const struct mla_fault *mla_fault_canaries(size_t *canaries_n);
+
+/*
+ * Has a planted fault made a difference to what its kernel did since the last reset? One mark for the
+ * whole process, set by every call that comes by an active site: a fault that no case has reached was
+ * never put to the test, and that is not surviving. Any thread.
+ */
+void mla_fault_reset_applied(void);
+bool mla_fault_is_applied(void);
 
 #endif

@@ -15,16 +15,14 @@
 #include "impl/mla.h"
 #include "impl/mla_kernel.h"
 
-/* What is wrong. Each is explained where it is planted and in its row of the table in faults.c. */
+/* What is wrong. Each is explained where it is planted and in its row of faults.def. */
 enum mla_plain_fault {
     MLA_FAULT_NONE = 0,
-    MLA_FAULT_LAST_KEY_DROPPED,
-    MLA_FAULT_RESCALE_FORGOTTEN,
-    MLA_FAULT_ROPE_IGNORED,
-    MLA_FAULT_NATURAL_ORDER,
-    MLA_FAULT_KEYS_PAST_END,
-    MLA_FAULT_CAUSAL_ONE_MORE,
-    MLA_FAULT_CAUSAL_ONE_LESS
+#define FAULT(id, name, class, reports, operations, method, cause, what)             MLA_FAULT_##id,
+#define HIDDEN_FAULT(id, name, class, reports, operations, method, cause, what, why) MLA_FAULT_##id,
+#include "fuzz/faults/faults.def"
+#undef FAULT
+#undef HIDDEN_FAULT
 };
 
 /* How the row is worked through. All are honest; they differ in order and in rounding. */
@@ -40,6 +38,14 @@ struct mla_plain_variant {
 };
 
 /*
+ * Is this fault planted in the variant? Sets the mark of mla_fault_is_applied, so it is asked last
+ * in a condition, when everything holds that makes the fault differ from the honest way:
+ *
+ *     if (tile_is_last && mla_plain_has(variant, MLA_FAULT_KEYS_PAST_END))
+ */
+bool mla_plain_has(struct mla_plain_variant variant, enum mla_plain_fault fault);
+
+/*
  * The operations as impl/mla.h defines them, for every call that must be accepted (all layouts,
  * slots, pad rows, index layouts and column orders; threads, cores and links are ignored,
  * `gathered` is not touched). Tiles: k_chunk_size rows of each shard, shards in the order in which
@@ -48,8 +54,9 @@ struct mla_plain_variant {
  * masking      hidden keys are skipped, never multiplied by a zero weight
  * non-finite   a row that sees NaN or Inf has unspecified values; other rows do not suffer
  * numerics     MLA_PLAIN_*_MODEL below
- * errors       MLA_ERR_NOMEM, nothing written. Calls that must be refused are NOT recognised and
- * may do anything: these kernels do not promise refusals threads      reentrant
+ * errors       refusals by impl/validate.h (rules, not arithmetic: the one thing shared with impl);
+ *              MLA_ERR_NOMEM, nothing written
+ * threads      reentrant
  */
 int32_t mla_plain_ring(const struct mla_ring_args *args, struct mla_plain_variant variant,
                        char *message, size_t message_bytes);
@@ -64,11 +71,11 @@ int32_t mla_plain_sparse(const struct mla_sparse_args *args, struct mla_plain_va
  */
 void mla_plain_visit_order(int64_t ring_size, int32_t topology, int64_t rank, int64_t *order);
 
-/* Everything but the refusals. A planted fault promises what the kernel around it would keep. */
+/* Everything. A planted fault promises what the kernel around it would keep. */
 #define MLA_PLAIN_PROMISES                                                                         \
-    (MLA_PROMISE_PAD_ZERO | MLA_PROMISE_STATS | MLA_PROMISE_NO_FUTURE_LEAK |                       \
-     MLA_PROMISE_SCRATCH_UNTOUCHED | MLA_PROMISE_BIT_REPEAT | MLA_PROMISE_BIT_THREADS |            \
-     MLA_PROMISE_BIT_LAYOUT)
+    (MLA_PROMISE_REFUSES | MLA_PROMISE_INDEX_CHECKED | MLA_PROMISE_PAD_ZERO | MLA_PROMISE_STATS |  \
+     MLA_PROMISE_NO_FUTURE_LEAK | MLA_PROMISE_SCRATCH_UNTOUCHED | MLA_PROMISE_BIT_REPEAT |         \
+     MLA_PROMISE_BIT_THREADS | MLA_PROMISE_BIT_LAYOUT)
 
 /*
  * The arithmetic of MLA_PLAIN_ONLINE and MLA_PLAIN_REVERSED, line by line (plain_row.c); u = 2^-24:
@@ -105,9 +112,11 @@ void mla_plain_visit_order(int64_t ring_size, int32_t topology, int64_t rank, in
         .div_roundings = 1, .out_round = MLA_OUT_NEAREST, .stats_max = MLA_STATS_ROUNDED,          \
         .weights_ignore_v = 1                                                                      \
     }
-#define MLA_PLAIN_RING_MODEL   MLA_PLAIN_ONLINE_MODEL(0)
-#define MLA_PLAIN_SPARSE_MODEL MLA_PLAIN_ONLINE_MODEL(MLA_PLAIN_SPARSE_TILE)
-#define MLA_PLAIN_SPARSE_TILE  128
+#define MLA_PLAIN_SPARSE_TILE           128
+#define MLA_PLAIN_ONLINE_RING_MODEL     MLA_PLAIN_ONLINE_MODEL(0)
+#define MLA_PLAIN_ONLINE_SPARSE_MODEL   MLA_PLAIN_ONLINE_MODEL(MLA_PLAIN_SPARSE_TILE)
+#define MLA_PLAIN_REVERSED_RING_MODEL   MLA_PLAIN_ONLINE_RING_MODEL
+#define MLA_PLAIN_REVERSED_SPARSE_MODEL MLA_PLAIN_ONLINE_SPARSE_MODEL
 
 /*
  * The arithmetic of MLA_PLAIN_TWO_PASS where it differs:
@@ -127,5 +136,7 @@ void mla_plain_visit_order(int64_t ring_size, int32_t topology, int64_t rank, in
         .div_roundings = 1, .out_round = MLA_OUT_NEAREST, .stats_max = MLA_STATS_ROUNDED,          \
         .weights_ignore_v = 1                                                                      \
     }
+#define MLA_PLAIN_TWO_PASS_RING_MODEL   MLA_PLAIN_TWO_PASS_MODEL
+#define MLA_PLAIN_TWO_PASS_SPARSE_MODEL MLA_PLAIN_TWO_PASS_MODEL
 
 #endif

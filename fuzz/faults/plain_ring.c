@@ -9,6 +9,7 @@
  */
 #include "fuzz/faults/bf16.h"
 #include "fuzz/faults/plain_row.h"
+#include "impl/validate.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -86,28 +87,28 @@ void mla_plain_visit_order(int64_t ring_size, int32_t topology, int64_t rank, in
 }
 
 /* Does the query at pos_q see the key at pos_k, whose tile starts with the key at tile_pos? */
-static bool sees(const struct mla_ring_args *args, enum mla_plain_fault fault, int64_t pos_q,
+static bool sees(const struct mla_ring_args *args, struct mla_plain_variant variant, int64_t pos_q,
                  int64_t pos_k, int64_t tile_pos)
 {
     int64_t limit = args->logical_n;
     int64_t frontier = pos_q;
-    if (fault == MLA_FAULT_LAST_KEY_DROPPED) {
+    if (pos_k == limit - 1 && mla_plain_has(variant, MLA_FAULT_LAST_KEY_DROPPED)) {
         limit -= 1;
     }
-    if (fault == MLA_FAULT_KEYS_PAST_END && tile_pos < args->logical_n) {
+    if (pos_k >= limit && tile_pos < limit && mla_plain_has(variant, MLA_FAULT_KEYS_PAST_END)) {
         limit = INT64_MAX; /* a tile that starts with a valid key is taken whole */
     }
-    if (fault == MLA_FAULT_CAUSAL_ONE_MORE) {
+    if (pos_k == pos_q + 1 && mla_plain_has(variant, MLA_FAULT_CAUSAL_ONE_MORE)) {
         frontier += 1;
     }
-    if (fault == MLA_FAULT_CAUSAL_ONE_LESS) {
+    if (pos_k == pos_q && mla_plain_has(variant, MLA_FAULT_CAUSAL_ONE_LESS)) {
         frontier -= 1;
     }
     return pos_k <= frontier && pos_k < limit;
 }
 
 /* The keys a query sees, in visiting order. Returns how many; keys has room for all. */
-static int64_t list_keys(const struct mla_ring_args *args, enum mla_plain_fault fault,
+static int64_t list_keys(const struct mla_ring_args *args, struct mla_plain_variant variant,
                          const int64_t *order, int64_t kv_batch, int64_t pos_q,
                          struct mla_plain_key *keys)
 {
@@ -119,7 +120,7 @@ static int64_t list_keys(const struct mla_ring_args *args, enum mla_plain_fault 
         for (int64_t t = 0; t < args->kv_rows; t++) {
             int64_t tile = t / args->k_chunk_size;
             int64_t tile_pos = key_position(args, source, tile * args->k_chunk_size);
-            if (!sees(args, fault, pos_q, key_position(args, source, t), tile_pos)) {
+            if (!sees(args, variant, pos_q, key_position(args, source, t), tile_pos)) {
                 continue;
             }
             const uint16_t *key = shard + t * args->head_dim;
@@ -160,8 +161,8 @@ static void attend_rank(const struct mla_ring_args *args, struct mla_plain_varia
         for (int64_t r = 0; r < args->q_rows; r++) {
             row->keys_n = 0;
             if (work->positions[r] >= 0) { /* a pad row sees nothing and its query is not read */
-                row->keys_n = list_keys(args, variant.fault, work->order, kv_batch,
-                                        work->positions[r], work->keys);
+                row->keys_n =
+                    list_keys(args, variant, work->order, kv_batch, work->positions[r], work->keys);
             }
             for (int64_t h = 0; h < args->heads; h++) {
                 int64_t plane = b * args->heads + h;
@@ -176,7 +177,11 @@ static void attend_rank(const struct mla_ring_args *args, struct mla_plain_varia
 int32_t mla_plain_ring(const struct mla_ring_args *args, struct mla_plain_variant variant,
                        char *message, size_t message_bytes)
 {
-    int32_t status = MLA_ERR_NOMEM;
+    int32_t status = mla_validate_ring(args, message, message_bytes);
+    if (status != MLA_OK) {
+        return status;
+    }
+    status = MLA_ERR_NOMEM;
     size_t keys_most = (size_t)(args->ring_size * args->kv_rows);
     struct workspace work = {0};
     work.keys = calloc(keys_most, sizeof *work.keys);

@@ -21,11 +21,11 @@ static float dot(float start, const uint16_t *q, const uint16_t *k, int64_t colu
 }
 
 static void fill_scores(const struct mla_plain_row *row, const uint16_t *q_value,
-                        const uint16_t *q_rope, enum mla_plain_fault fault)
+                        const uint16_t *q_rope, struct mla_plain_variant variant)
 {
     for (int64_t j = 0; j < row->keys_n; j++) {
         float score = dot(0.0f, q_value, row->keys[j].value, row->value_n);
-        if (fault != MLA_FAULT_ROPE_IGNORED) {
+        if (!mla_plain_has(variant, MLA_FAULT_ROPE_IGNORED)) {
             score = dot(score, q_rope, row->keys[j].rope, row->rope_n);
         }
         row->scores[j] = score;
@@ -57,14 +57,14 @@ static float larger(float max, const float *scores, int64_t n)
 
 /* One tile [first, end) of the online softmax: new maximum, rescale, then add its keys. */
 static void tile_step(struct mla_plain_row *row, int64_t first, int64_t end, int64_t step,
-                      enum mla_plain_fault fault)
+                      struct mla_plain_variant variant)
 {
     float old_max = row->max;
     row->max = larger(old_max, row->scores + first, end - first);
     /* On the row's first tile old_max is -inf and alpha is 0; sum and o are 0 then anyway. */
     float alpha = expf((old_max - row->max) * row->scale);
     row->sum *= alpha;
-    if (fault != MLA_FAULT_RESCALE_FORGOTTEN) {
+    if (alpha == 1.0f || !mla_plain_has(variant, MLA_FAULT_RESCALE_FORGOTTEN)) {
         multiply(row->o, row->value_n, alpha);
     }
     for (int64_t n = end - first, j = step > 0 ? first : end - 1; n > 0; n--, j += step) {
@@ -74,25 +74,25 @@ static void tile_step(struct mla_plain_row *row, int64_t first, int64_t end, int
     }
 }
 
-static void online(struct mla_plain_row *row, enum mla_plain_fault fault)
+static void online(struct mla_plain_row *row, struct mla_plain_variant variant)
 {
     for (int64_t first = 0, end = 0; first < row->keys_n; first = end) {
         end = first;
         while (end < row->keys_n && row->keys[end].tile == row->keys[first].tile) {
             end++;
         }
-        tile_step(row, first, end, 1, fault);
+        tile_step(row, first, end, 1, variant);
     }
 }
 
-static void online_reversed(struct mla_plain_row *row, enum mla_plain_fault fault)
+static void online_reversed(struct mla_plain_row *row, struct mla_plain_variant variant)
 {
     for (int64_t end = row->keys_n, first = 0; end > 0; end = first) {
         first = end;
         while (first > 0 && row->keys[first - 1].tile == row->keys[end - 1].tile) {
             first--;
         }
-        tile_step(row, first, end, -1, fault);
+        tile_step(row, first, end, -1, variant);
     }
 }
 
@@ -118,13 +118,13 @@ void mla_plain_row_attend(struct mla_plain_row *row, const uint16_t *q_value,
     if (row->keys_n == 0) {
         return;
     }
-    fill_scores(row, q_value, q_rope, variant.fault);
+    fill_scores(row, q_value, q_rope, variant);
     switch (variant.method) {
     case MLA_PLAIN_ONLINE:
-        online(row, variant.fault);
+        online(row, variant);
         break;
     case MLA_PLAIN_REVERSED:
-        online_reversed(row, variant.fault);
+        online_reversed(row, variant);
         break;
     case MLA_PLAIN_TWO_PASS:
         two_pass(row);

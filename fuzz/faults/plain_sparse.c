@@ -8,6 +8,7 @@
  */
 #include "fuzz/faults/bf16.h"
 #include "fuzz/faults/plain_row.h"
+#include "impl/validate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,26 +29,26 @@ static int64_t listed_index(const struct mla_sparse_args *args, int64_t q, int64
 
 /* The largest index row q may use. q_pos_offset may be as large as INT64_MAX: saturate. */
 static int64_t last_allowed(const struct mla_sparse_args *args, int64_t q,
-                            enum mla_plain_fault fault)
+                            struct mla_plain_variant variant)
 {
     if (!args->dense && !args->has_q_pos_offset) {
         return INT64_MAX;
     }
     int64_t offset = args->has_q_pos_offset ? args->q_pos_offset : 0;
     int64_t last = offset > INT64_MAX - 1 - q ? INT64_MAX - 1 : offset + q;
-    if (fault == MLA_FAULT_CAUSAL_ONE_MORE) {
+    if (mla_plain_has(variant, MLA_FAULT_CAUSAL_ONE_MORE)) {
         last += 1;
     }
-    if (fault == MLA_FAULT_CAUSAL_ONE_LESS) {
+    if (mla_plain_has(variant, MLA_FAULT_CAUSAL_ONE_LESS)) {
         last -= 1;
     }
     return last;
 }
 
-static int64_t list_keys(const struct mla_sparse_args *args, int64_t q, enum mla_plain_fault fault,
-                         struct mla_plain_key *keys)
+static int64_t list_keys(const struct mla_sparse_args *args, int64_t q,
+                         struct mla_plain_variant variant, struct mla_plain_key *keys)
 {
-    int64_t last = last_allowed(args, q, fault);
+    int64_t last = last_allowed(args, q, variant);
     int64_t listed_n = args->dense ? args->keys : args->topk;
     int64_t keys_n = 0;
     for (int64_t j = 0; j < listed_n; j++) {
@@ -60,26 +61,27 @@ static int64_t list_keys(const struct mla_sparse_args *args, int64_t q, enum mla
                                               .tile = keys_n / MLA_PLAIN_SPARSE_TILE};
         keys_n++;
     }
-    if (fault == MLA_FAULT_LAST_KEY_DROPPED && keys_n > 0) {
+    if (keys_n > 0 && mla_plain_has(variant, MLA_FAULT_LAST_KEY_DROPPED)) {
         keys_n--;
     }
     return keys_n;
 }
 
-static int64_t out_column(const struct mla_sparse_args *args, enum mla_plain_fault fault, int64_t l)
+static int64_t out_column(const struct mla_sparse_args *args, struct mla_plain_variant variant,
+                          int64_t l)
 {
-    if (args->out_order == MLA_OUT_NATURAL || fault == MLA_FAULT_NATURAL_ORDER) {
+    if (args->out_order == MLA_OUT_NATURAL || mla_plain_has(variant, MLA_FAULT_NATURAL_ORDER)) {
         return l;
     }
     return (l % 4) * (args->latent / 4) + l / 4;
 }
 
-static void store_row(const struct mla_sparse_args *args, enum mla_plain_fault fault, int64_t q,
-                      int64_t h, const struct mla_plain_row *row)
+static void store_row(const struct mla_sparse_args *args, struct mla_plain_variant variant,
+                      int64_t q, int64_t h, const struct mla_plain_row *row)
 {
     int64_t plane = q * args->heads + h;
     for (int64_t l = 0; l < args->latent; l++) {
-        args->out[plane * args->latent + out_column(args, fault, l)] =
+        args->out[plane * args->latent + out_column(args, variant, l)] =
             mla_plain_bf16_bits(row->o[l]);
     }
     if (args->stats) {
@@ -91,19 +93,23 @@ static void store_row(const struct mla_sparse_args *args, enum mla_plain_fault f
 static void attend_query(const struct mla_sparse_args *args, struct mla_plain_variant variant,
                          int64_t q, struct mla_plain_key *keys, struct mla_plain_row *row)
 {
-    row->keys_n = list_keys(args, q, variant.fault, keys);
+    row->keys_n = list_keys(args, q, variant, keys);
     for (int64_t h = 0; h < args->heads; h++) {
         int64_t plane = q * args->heads + h;
         mla_plain_row_attend(row, args->q_lift + plane * args->latent,
                              args->q_pe + plane * args->rope, variant);
-        store_row(args, variant.fault, q, h, row);
+        store_row(args, variant, q, h, row);
     }
 }
 
 int32_t mla_plain_sparse(const struct mla_sparse_args *args, struct mla_plain_variant variant,
                          char *message, size_t message_bytes)
 {
-    int32_t status = MLA_ERR_NOMEM;
+    int32_t status = mla_validate_sparse(args, message, message_bytes);
+    if (status != MLA_OK) {
+        return status;
+    }
+    status = MLA_ERR_NOMEM;
     size_t keys_most = (size_t)(args->dense ? args->keys : args->topk);
     struct mla_plain_key *keys = calloc(keys_most, sizeof *keys);
     struct mla_plain_row row = {
