@@ -51,9 +51,17 @@ static void make_printable(char *text, size_t bytes)
             *text = '?';
 }
 
-static void direct(const struct mla_kernel *kernel, struct mla_tensors *tensors,
-                   struct mla_call *call)
+/* What is done before a call, in its process. */
+struct before {
+    void (*run)(void *context); /* NULL: nothing */
+    void *context;
+};
+
+static void direct(struct before before, const struct mla_kernel *kernel,
+                   struct mla_tensors *tensors, struct mla_call *call)
 {
+    if (before.run != NULL)
+        before.run(before.context);
     fenv_t environment;
     bool stats = (kernel->promises & MLA_PROMISE_STATS) != 0;
     call->message[0] = '\0';
@@ -91,8 +99,8 @@ static void close_rest(int pipe_end)
 }
 
 /* Never returns. `shared` says "returned" only once everything is in it. */
-static void child(const struct mla_kernel *kernel, struct mla_tensors *tensors,
-                  struct mla_call *shared, int pipe_end, pid_t parent)
+static void child(struct before before, const struct mla_kernel *kernel,
+                  struct mla_tensors *tensors, struct mla_call *shared, int pipe_end, pid_t parent)
 {
     /* A handler of the parent (a test runner's, an engine's) would take the crash for its own. */
     static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGINT, SIGTERM, SIGHUP};
@@ -108,7 +116,7 @@ static void child(const struct mla_kernel *kernel, struct mla_tensors *tensors,
 #endif
     close_rest(pipe_end);
     struct mla_call call = {0};
-    direct(kernel, tensors, &call);
+    direct(before, kernel, tensors, &call);
     call.end = MLA_CALL_CRASHED;
     *shared = call;
     __atomic_store_n((int *)&shared->end, MLA_CALL_RETURNED, __ATOMIC_RELEASE);
@@ -162,8 +170,8 @@ static void collect(pid_t pid, int fd, double seconds_limit, struct mla_call *sh
     }
 }
 
-static void isolated(const struct mla_kernel *kernel, struct mla_tensors *tensors,
-                     double seconds_limit, struct mla_call *call)
+static void isolated(struct before before, const struct mla_kernel *kernel,
+                     struct mla_tensors *tensors, double seconds_limit, struct mla_call *call)
 {
     int ends[2] = {-1, -1};
     struct mla_call *shared =
@@ -178,7 +186,7 @@ static void isolated(const struct mla_kernel *kernel, struct mla_tensors *tensor
     fflush(NULL); /* or the child would print it again */
     pid_t parent = getpid(), pid = fork();
     if (pid == 0)
-        child(kernel, tensors, shared, ends[1], parent);
+        child(before, kernel, tensors, shared, ends[1], parent);
     close(ends[1]);
     if (pid > 0) {
         collect(pid, ends[0], seconds_limit, shared);
@@ -190,12 +198,19 @@ done:
     munmap(shared, sizeof *shared);
 }
 
+void mla_call_make_after(void (*run)(void *context), void *context, const struct mla_kernel *kernel,
+                         struct mla_tensors *tensors, double seconds_limit, struct mla_call *call)
+{
+    struct before before = {run, context};
+    memset(call, 0, sizeof *call);
+    if (seconds_limit > 0)
+        isolated(before, kernel, tensors, seconds_limit, call);
+    else
+        direct(before, kernel, tensors, call);
+}
+
 void mla_call_make(const struct mla_kernel *kernel, struct mla_tensors *tensors,
                    double seconds_limit, struct mla_call *call)
 {
-    memset(call, 0, sizeof *call);
-    if (seconds_limit > 0)
-        isolated(kernel, tensors, seconds_limit, call);
-    else
-        direct(kernel, tensors, call);
+    mla_call_make_after(NULL, NULL, kernel, tensors, seconds_limit, call);
 }

@@ -33,6 +33,14 @@ struct mla_call {
 void mla_call_make(const struct mla_kernel *kernel, struct mla_tensors *tensors,
                    double seconds_limit, struct mla_call *call);
 
+/*
+ * The same, with something done before in the very process the kernel is called in: earlier calls,
+ * say, that may leave something behind. The limit is for both. before may be NULL.
+ */
+void mla_call_make_after(void (*before)(void *context), void *context,
+                         const struct mla_kernel *kernel, struct mla_tensors *tensors,
+                         double seconds_limit, struct mla_call *call);
+
 /* Seconds of the monotonic clock, for durations. */
 double mla_call_clock(void);
 

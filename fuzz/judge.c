@@ -11,8 +11,8 @@
 
 #include "fuzz/call.h"
 #include "fuzz/judge_internal.h"
+#include "fuzz/judge_sequence.h"
 #include "fuzz/kernels.h"
-#include "fuzz/relations.h"
 
 static void drop_truths(struct mla_subject *subject)
 {
@@ -88,9 +88,8 @@ static bool has_poisoned_future(const struct mla_case *test)
     return test->has_future;
 }
 
-/* Does the kernel offer this call? false: an unsupported verdict is set. */
-static bool offered(const struct mla_tensors *t, const struct mla_kernel *kernel,
-                    struct mla_verdict *verdict)
+bool mla_judge_offered(const struct mla_tensors *t, const struct mla_kernel *kernel,
+                       struct mla_verdict *verdict)
 {
     bool is_ring = t->test.op == MLA_OP_RING;
     const char *why = NULL;
@@ -141,12 +140,14 @@ static bool judge_memory(struct mla_tensors *t, const struct mla_kernel *kernel,
     return mla_judge_written(t, kernel->promises, verdict);
 }
 
-/* Call and check all that needs no oracle. */
-static bool judge_call(struct mla_tensors *t, const struct mla_kernel *kernel,
-                       const struct mla_judge_options *options, struct mla_verdict *verdict)
+bool mla_judge_call(struct mla_tensors *t, const struct mla_kernel *kernel,
+                    const struct mla_judge_options *options, struct mla_sequence *sequence,
+                    struct mla_verdict *verdict)
 {
     struct mla_call call;
-    mla_call_make(kernel, t, options->seconds_limit, &call);
+    int calls = sequence == NULL ? 1 : 1 + sequence->n;
+    mla_call_make_after(sequence == NULL ? NULL : mla_sequence_run, sequence, kernel, t,
+                        options->seconds_limit * calls, &call);
     verdict->kernel_seconds += call.seconds;
     if (!mla_judge_call_end(&call, verdict) || !judge_status(&call, verdict))
         return false;
@@ -156,79 +157,10 @@ static bool judge_call(struct mla_tensors *t, const struct mla_kernel *kernel,
     return false;
 }
 
-/* The first output element in which two calls differ, of those whose contents are promised. */
-static bool same_outputs(const struct mla_tensors *a, struct mla_tensors *b, uint64_t promises,
-                         const char *relation, struct mla_verdict *verdict)
-{
-    for (size_t i = 0; i < a->n; i++) {
-        const struct mla_tensor *x = &a->list[i];
-        if (x->role != MLA_TENSOR_OUTPUT)
-            continue;
-        const struct mla_tensor *y = mla_tensors_find(b, x->name, x->rank);
-        size_t bytes = x->element_bytes;
-        if (memcmp(x->guard.data, y->guard.data, x->guard.bytes) == 0)
-            continue;
-        for (int64_t e = 0; e < x->elements_n; e++) {
-            size_t at = (size_t)e * bytes;
-            if (memcmp(x->guard.data + at, y->guard.data + at, bytes) == 0 ||
-                mla_judge_is_free(a, x, e, promises))
-                continue;
-            snprintf(verdict->element, sizeof verdict->element, "%s[%" PRId64 "] element %" PRId64,
-                     x->name, x->rank, e);
-            return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
-                                    "relation %s: the two calls differ in bits", relation);
-        }
-    }
-    return true;
-}
-
-static void judge_relation(struct mla_subject *subject, const struct mla_relation *relation,
-                           const struct mla_kernel *kernel, const struct mla_judge_options *options,
-                           struct mla_verdict *verdict)
-{
-    struct mla_case varied = subject->tensors->test;
-    struct mla_tensors *other;
-    char error[MLA_CASE_ERROR_MAX];
-    if ((kernel->promises & relation->promise) == 0 || !relation->vary(&varied))
-        return;
-    if ((relation->same_inputs
-             ? mla_tensors_copy(subject->tensors, &varied, relation->other_dirt, &other, error)
-             : mla_tensors_make(&varied, relation->other_dirt, &other, error)) != MLA_OK) {
-        mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED, "relation %s: %.200s", relation->name,
-                         error);
-        return;
-    }
-    struct mla_verdict second = {.relation = "", .kind = MLA_VERDICT_PASS};
-    if (judge_call(other, kernel, options, &second))
-        same_outputs(subject->tensors, other, kernel->promises, relation->name, &second);
-    if (mla_verdict_is_failure(second.kind)) {
-        verdict->detected |= second.detected | MLA_DETECTOR_RELATION;
-        if (mla_verdict_is_failure(verdict->kind)) /* of an earlier check */
-            goto done;
-        verdict->kind = second.kind;
-        verdict->relation = relation->name;
-        memcpy(verdict->reason, second.reason, sizeof verdict->reason);
-        memcpy(verdict->element, second.element, sizeof verdict->element);
-    }
-done:
-    mla_tensors_free(other);
-}
-
-static void judge_relations(struct mla_subject *subject, const struct mla_kernel *kernel,
-                            const struct mla_judge_options *options, struct mla_verdict *verdict)
-{
-    size_t relations_n;
-    const struct mla_relation *relations = mla_relations(&relations_n);
-    for (size_t i = 0; i < relations_n; i++)
-        if ((options->relations >> i & 1u) != 0 &&
-            (verdict->kind == MLA_VERDICT_PASS || options->every_check))
-            judge_relation(subject, &relations[i], kernel, options, verdict);
-}
-
 static void judge_valid(struct mla_subject *subject, const struct mla_kernel *kernel,
                         const struct mla_judge_options *options, struct mla_verdict *verdict)
 {
-    if (!judge_call(subject->tensors, kernel, options, verdict))
+    if (!mla_judge_call(subject->tensors, kernel, options, NULL, verdict))
         return;
     double start = mla_call_clock();
     int32_t status = mla_rows_truths(subject, options->oracle_threads, options->plain_oracle);
@@ -243,7 +175,7 @@ static void judge_valid(struct mla_subject *subject, const struct mla_kernel *ke
         (inside || options->every_check) && mla_judge_energy(subject, kernel, options, verdict);
     verdict->oracle_seconds = mla_call_clock() - start;
     if (((inside && likely) || options->every_check) && verdict->rows_n > 0)
-        judge_relations(subject, kernel, options, verdict);
+        mla_judge_relations(subject, kernel, options, verdict);
     if (verdict->rows_n == 0)
         mla_verdict_fail(
             verdict, MLA_VERDICT_UNJUDGED,
@@ -259,7 +191,7 @@ void mla_subject_judge(struct mla_subject *subject, const struct mla_kernel *ker
                                     .relation = "",
                                     .plain_oracle = options->plain_oracle,
                                     .max_energy = -1};
-    if (!refresh(subject, verdict) || !offered(subject->tensors, kernel, verdict))
+    if (!refresh(subject, verdict) || !mla_judge_offered(subject->tensors, kernel, verdict))
         return;
     if (subject->tensors->test.set_n > 0)
         mla_judge_refusal(subject, kernel, options, verdict);

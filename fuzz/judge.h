@@ -43,6 +43,7 @@ const char *mla_detector_name(int i);
 struct mla_verdict {
     enum mla_verdict_kind kind;
     uint32_t detected;     /* enum mla_detector, or-ed */
+    uint32_t relations;    /* bit i: relation i applied and was looked at */
     const char *relation;  /* name of the relation that failed, else "" */
     char reason[256];      /* one line; "" for a plain pass */
     char element[96];      /* the first offending or the worst element, out[..] */
@@ -73,13 +74,15 @@ bool mla_verdict_is_failure(enum mla_verdict_kind kind);
 #define MLA_JUDGE_ROW_TESTS 1e12
 
 struct mla_judge_options {
-    double seconds_limit; /* of one call in a forked child; <= 0: in this process */
-    int oracle_threads;   /* >= 1 */
-    bool plain_oracle;    /* the definition in MPFR instead of the fast certified evaluation */
-    uint32_t relations;   /* bit i: relation i of mla_relations() */
-    bool every_check;     /* go on after a failure, to learn what else detects it; else the first
+    double seconds_limit;  /* of one call in a forked child; <= 0: in this process */
+    int oracle_threads;    /* >= 1 */
+    bool plain_oracle;     /* the definition in MPFR instead of the fast certified evaluation */
+    uint32_t relations;    /* bit i: relation i of mla_relations() */
+    int64_t relation_rows; /* most rows judged of the second call of a relation that promises no
+                              bits; <= 0: all that match drawn rows */
+    bool every_check;      /* go on after a failure, to learn what else detects it; else the first
                              failure ends the judging */
-    double row_tests;     /* row-energy tests of the whole run, fixed before its first case;
+    double row_tests;      /* row-energy tests of the whole run, fixed before its first case;
                              <= 0: MLA_JUDGE_ROW_TESTS */
 };
 

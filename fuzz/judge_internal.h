@@ -23,6 +23,9 @@ struct mla_subject {
 struct mla_row *mla_rows_draw(const struct mla_case *test, int64_t *rows_n);
 /* rows.c: how many that are. */
 int64_t mla_rows_count(const struct mla_case *test);
+/* rows.c: all rows of a call, and the i-th of them: by rank, batch entry, head, row. */
+int64_t mla_rows_all(const struct mla_case *test);
+struct mla_row mla_rows_at(const struct mla_case *test, int64_t i);
 /* rows.c: compute all truths that are missing, on that many threads, in MPFR (plain) or fast.
  * MLA_OK or the oracle's status. */
 int32_t mla_rows_truths(struct mla_subject *subject, int threads, bool plain);
@@ -41,6 +44,20 @@ mla_verdict_fail(struct mla_verdict *verdict, enum mla_verdict_kind kind, const 
 /* verdict.c: how the call ended. false: a crash or timeout is recorded. */
 struct mla_call;
 bool mla_judge_call_end(const struct mla_call *call, struct mla_verdict *verdict);
+
+/* judge.c: does the kernel offer this call? false: an unsupported verdict is set. */
+bool mla_judge_offered(const struct mla_tensors *tensors, const struct mla_kernel *kernel,
+                       struct mla_verdict *verdict);
+/* judge.c: call and check all that needs no oracle. sequence: what is called before it, or NULL.
+ * false: a failure is recorded, or why nothing can be said. */
+struct mla_sequence;
+bool mla_judge_call(struct mla_tensors *tensors, const struct mla_kernel *kernel,
+                    const struct mla_judge_options *options, struct mla_sequence *sequence,
+                    struct mla_verdict *verdict);
+
+/* judge_relations.c: the relations that options name, after the first call has passed. */
+void mla_judge_relations(struct mla_subject *subject, const struct mla_kernel *kernel,
+                         const struct mla_judge_options *options, struct mla_verdict *verdict);
 
 /* judge_memory.c: what a call may not have touched. false: a failure is recorded. */
 bool mla_judge_inputs(const struct mla_tensors *tensors, struct mla_verdict *verdict);
@@ -69,5 +86,11 @@ void mla_judge_refusal(struct mla_subject *subject, const struct mla_kernel *ker
 int64_t mla_judge_place(const struct mla_tensors *tensors, struct mla_row row, int64_t column);
 void mla_judge_element(const struct mla_tensors *tensors, struct mla_row row, int64_t column,
                        char text[96]);
+/* A row's outputs, and where among them a natural column is. */
+const uint16_t *mla_judge_row_of(const struct mla_tensors *tensors, struct mla_row row);
+int64_t mla_judge_column(const struct mla_tensors *tensors, int64_t column);
+/* The two statistics of a row, of a call that has them: returns the maximum. */
+const float *mla_judge_stats_of(const struct mla_tensors *tensors, struct mla_row row,
+                                const float **sum);
 
 #endif

@@ -18,9 +18,20 @@ int64_t mla_judge_place(const struct mla_tensors *tensors, struct mla_row row, i
     const struct mla_sparse_args *s = &tensors->sparse;
     if (tensors->test.op == MLA_OP_RING)
         return ((row.batch * r->heads + row.head) * r->q_rows + row.row) * r->head_dim_v + column;
-    int64_t quarter = s->latent / 4;
-    int64_t place = s->out_order == MLA_OUT_MX4 ? column % 4 * quarter + column / 4 : column;
-    return (row.row * s->heads + row.head) * s->latent + place;
+    return (row.row * s->heads + row.head) * s->latent + mla_judge_column(tensors, column);
+}
+
+int64_t mla_judge_column(const struct mla_tensors *tensors, int64_t column)
+{
+    bool mx4 = tensors->test.op == MLA_OP_SPARSE && tensors->sparse.out_order == MLA_OUT_MX4;
+    return mx4 ? column % 4 * (MLA_LATENT / 4) + column / 4 : column;
+}
+
+const uint16_t *mla_judge_row_of(const struct mla_tensors *tensors, struct mla_row row)
+{
+    bool is_ring = tensors->test.op == MLA_OP_RING;
+    return (is_ring ? tensors->out[row.rank] : tensors->sparse.out) +
+           mla_judge_place(tensors, row, 0);
 }
 
 void mla_judge_element(const struct mla_tensors *tensors, struct mla_row row, int64_t column,
@@ -35,8 +46,7 @@ void mla_judge_element(const struct mla_tensors *tensors, struct mla_row row, in
                  column);
 }
 
-/* The two statistics of a row: (max, sum). NULL tensor: not asked for. */
-static const float *stats_of(const struct mla_tensors *t, struct mla_row row, const float **sum)
+const float *mla_judge_stats_of(const struct mla_tensors *t, struct mla_row row, const float **sum)
 {
     if (t->test.op == MLA_OP_RING) {
         const struct mla_ring_args *a = &t->ring;
@@ -102,7 +112,7 @@ static bool judge_stats(const struct mla_tensors *t, struct mla_row row,
                         const struct mla_truth *truth, const struct mla_model *model,
                         struct mla_verdict *verdict)
 {
-    const float *sum, *max = stats_of(t, row, &sum);
+    const float *sum, *max = mla_judge_stats_of(t, row, &sum);
     double ratio = 0;
     bool ok = mla_bound_stats_accepts(truth, model, *max, *sum, &ratio);
     if (ok)

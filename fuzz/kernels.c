@@ -173,3 +173,12 @@ bool mla_kernel_is_usable(const struct mla_kernel *kernel)
 {
     return kernel->usable == NULL || kernel->usable();
 }
+
+const char *mla_promise_name(int i)
+{
+    static const char *const names[] = {"REFUSES",      "INDEX_CHECKED",  "PAD_ZERO",
+                                        "STATS",        "NO_FUTURE_LEAK", "SCRATCH_UNTOUCHED",
+                                        "BIT_REPEAT",   "BIT_THREADS",    "BIT_LAYOUT",
+                                        "BIT_SPELLING", "BIT_SCALE"};
+    return i >= 0 && (size_t)i < sizeof names / sizeof names[0] ? names[i] : NULL;
+}

@@ -36,4 +36,7 @@ int32_t mla_kernels_add(struct mla_kernel_list *kernels, const char *spec, char 
 /* Can it run on this CPU? One that cannot is named as skipped, never counted as passed. */
 bool mla_kernel_is_usable(const struct mla_kernel *kernel);
 
+/* "REFUSES", ..: of bit i of a kernel's promises; NULL beyond the last. */
+const char *mla_promise_name(int i);
+
 #endif

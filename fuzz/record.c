@@ -9,6 +9,7 @@
 
 #include "fuzz/case_fields.h"
 #include "fuzz/family.h"
+#include "fuzz/relations.h"
 
 #define METRICS_MAX 64
 
@@ -95,6 +96,17 @@ const char *mla_record_repro(const char *spec, const char *line, bool plain_orac
     return text;
 }
 
+/* Of a verdict: with --relations where only that makes the calls that failed. */
+static const char *repro_of(const char *spec, const char *line, const struct mla_verdict *verdict,
+                            char text[MLA_REPRO_MAX])
+{
+    mla_record_repro(spec, line, verdict->plain_oracle, text);
+    size_t n = strlen(text);
+    if (mla_relation_is_dear(verdict->relation))
+        snprintf(text + n, MLA_REPRO_MAX - n, " --relations");
+    return text;
+}
+
 void mla_record_print(FILE *file, const struct mla_case *test, const char *spec,
                       const struct mla_verdict *verdict)
 {
@@ -110,8 +122,7 @@ void mla_record_print(FILE *file, const struct mla_case *test, const char *spec,
                 verdict->lo, verdict->hi, verdict->max_ratio);
     else if (has_element)
         fprintf(file, " %s", verdict->element);
-    fprintf(file, ": %s\n  repro: %s\n", verdict->reason,
-            mla_record_repro(spec, line, verdict->plain_oracle, repro));
+    fprintf(file, ": %s\n  repro: %s\n", verdict->reason, repro_of(spec, line, verdict, repro));
 }
 
 /* The counts, and the figures of the elements that have any. Returns how many. */
@@ -162,7 +173,7 @@ int32_t mla_record_store(struct mla_store *store, const struct mla_case *test, c
         .oracle_seconds = verdict->oracle_seconds,
         .metrics = metrics,
         .metrics_n = valued ? collect_metrics(verdict, metrics) : 0,
-        .repro = mla_record_repro(spec, line, verdict->plain_oracle, repro),
+        .repro = repro_of(spec, line, verdict, repro),
     };
     return mla_store_verdict(store, &stored);
 }

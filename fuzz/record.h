@@ -23,7 +23,7 @@ void mla_counts_add(struct mla_counts *counts, const struct mla_verdict *verdict
 void mla_record_case(const struct mla_case *test, const char *line, struct mla_store_case *row);
 
 /* "mlacheck run --kernel 'SPEC' --case 'LINE'", with --oracle definition if plain; returns text. */
-#define MLA_REPRO_MAX (MLA_CASE_LINE_MAX + 320)
+#define MLA_REPRO_MAX (MLA_CASE_LINE_MAX + 340)
 const char *mla_record_repro(const char *spec, const char *line, bool plain_oracle,
                              char text[MLA_REPRO_MAX]);
 

@@ -1,56 +1,262 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * relations.c - the bit-equal relations.
+ * relations.c - the table of relations.
+ *
+ * Which bits are promised. Heads, batch entries and index layouts: BIT_LAYOUT. Another spelling of
+ * the same call: BIT_SPELLING. A power of two times V: BIT_SCALE, and only where the case keeps all
+ * numbers normal. A key later than a row: NO_FUTURE_LEAK with BIT_REPEAT; a kernel without it may
+ * take the maximum over hidden keys too, so its rows are held to their intervals. Whatever changes
+ * the order or grouping of sums promises no bits to anybody.
+ *
+ * Delays at the places where threads meet are no relation: they need the kernel's own hooks
+ * (impl/pause.h, held by impl/pause_test.c); "threads", "repeat" and "dirt" are what is left of
+ * them for kernels from elsewhere.
  */
 #include "fuzz/relations.h"
 
-static bool vary_nothing(struct mla_case *test)
-{
-    (void)test;
-    return true;
-}
+#include <string.h>
 
-/* Threads, cores and links: the work is cut differently, the arithmetic is not. */
-static bool vary_threads(struct mla_case *test)
-{
-    if (test->op == MLA_OP_RING) {
-        test->ring.threads = test->ring.threads == 1 ? test->ring.ring_size + 1 : 1;
-        test->ring.num_links = test->ring.num_links == 1 ? 3 : 1;
-        return true;
-    }
-    test->sparse.threads = test->sparse.threads == 1 ? 3 : 1;
-    test->sparse.cores = test->sparse.cores == 1 ? test->sparse.queries : 1;
-    return true;
-}
+#include "fuzz/relations_internal.h"
+#include "oracle/visible.h"
 
-/* Overrides name places of the old layout. */
-static bool vary_layout(struct mla_case *test)
-{
-    test->sparse.topk_tiled = !test->sparse.topk_tiled;
-    return test->op == MLA_OP_SPARSE && !test->sparse.dense && test->put_n == 0;
-}
-
-/* Other garbage where nothing may be read. A poisoned future stays NaN: it is read by some rows. */
-static bool vary_poison(struct mla_case *test)
-{
-    test->poison = test->poison == MLA_POISON_NOISE ? MLA_POISON_NAN : MLA_POISON_NOISE;
-    return true;
-}
+#define BOTH    (MLA_ON_RING | MLA_ON_SPARSE)
+#define REPEAT  MLA_PROMISE_BIT_REPEAT
+#define THREADS MLA_PROMISE_BIT_THREADS
+#define LAYOUT  MLA_PROMISE_BIT_LAYOUT
+#define SPELL   MLA_PROMISE_BIT_SPELLING
+#define REFUSE  (MLA_PROMISE_REFUSES | MLA_PROMISE_INDEX_CHECKED)
 
 static const struct mla_relation relations[] = {
-    {"repeat", "the same call again has the same bits", MLA_PROMISE_BIT_REPEAT, true, false,
-     vary_nothing},
-    {"threads", "other thread, core and link counts", MLA_PROMISE_BIT_THREADS, true, false,
-     vary_threads},
-    {"dirt", "other bytes in scratch and outputs before the call", MLA_PROMISE_BIT_REPEAT, true,
-     true, vary_nothing},
-    {"layout", "flat = tiled index list", MLA_PROMISE_BIT_LAYOUT, false, false, vary_layout},
-    {"hidden", "other contents of keys no row sees, other slots, pad rows", MLA_PROMISE_BIT_REPEAT,
-     false, false, vary_poison},
+    /* One more call. */
+    {.name = "repeat", .what = "the same call again", .operations = BOTH, .promise = REPEAT},
+    {.name = "threads",
+     .what = "other thread and link counts",
+     .operations = BOTH,
+     .promise = THREADS,
+     .vary = mla_vary_threads},
+    {.name = "dirt",
+     .what = "other bytes in scratch and outputs before the call",
+     .operations = BOTH,
+     .promise = REPEAT,
+     .dirt = 1},
+    {.name = "layout",
+     .what = "flat = tiled index list",
+     .operations = MLA_ON_SPARSE,
+     .promise = LAYOUT,
+     .vary = mla_vary_layout,
+     .arrange = mla_arrange_layout},
+    {.name = "hidden",
+     .what = "other contents of keys no row sees, other slots, pad rows",
+     .operations = BOTH,
+     .promise = REPEAT,
+     .vary = mla_vary_poison,
+     .remake = true},
+    {.name = "cores",
+     .what = "other core counts",
+     .operations = MLA_ON_SPARSE,
+     .promise = THREADS,
+     .vary = mla_vary_cores},
+    {.name = "later",
+     .what = "other finite keys from a position on: the rows before it",
+     .operations = BOTH,
+     .promise = MLA_PROMISE_NO_FUTURE_LEAK | REPEAT,
+     .vary = mla_vary_later,
+     .arrange = mla_arrange_later,
+     .match = mla_match_later},
+    {.name = "heads",
+     .what = "heads permuted",
+     .operations = BOTH,
+     .promise = LAYOUT,
+     .vary = mla_vary_heads,
+     .arrange = mla_arrange_heads,
+     .match = mla_match_heads},
+    {.name = "batch",
+     .what = "batch entries permuted",
+     .operations = MLA_ON_RING,
+     .promise = LAYOUT,
+     .vary = mla_vary_batch,
+     .arrange = mla_arrange_batch,
+     .match = mla_match_batch},
+    {.name = "prior",
+     .what = "P = L - R*Nq at a slab's edge = P absent",
+     .operations = MLA_ON_RING,
+     .promise = SPELL,
+     .vary = mla_vary_prior},
+    {.name = "one-rank",
+     .what = "balanced = contiguous on one rank",
+     .operations = MLA_ON_RING,
+     .promise = SPELL,
+     .vary = mla_vary_one_rank},
+    {.name = "offset",
+     .what = "q_pos_offset beyond all keys = absent",
+     .operations = MLA_ON_SPARSE,
+     .promise = SPELL,
+     .vary = mla_vary_offset},
+
+    /* Truths of a second call, or several calls. */
+    {.name = "values",
+     .what = "V times 2^20, the query's columns that meet it times 2^-20",
+     .operations = BOTH,
+     .dear = true,
+     .promise = MLA_PROMISE_BIT_SCALE,
+     .vary = mla_vary_values,
+     .arrange = mla_arrange_values,
+     .exponent = MLA_SCALE_EXPONENT},
+    {.name = "order",
+     .what = "index lists permuted",
+     .operations = MLA_ON_SPARSE,
+     .dear = true,
+     .vary = mla_vary_order,
+     .arrange = mla_arrange_order},
+    {.name = "copies",
+     .what = "every key listed twice",
+     .operations = MLA_ON_SPARSE,
+     .dear = true,
+     .vary = mla_vary_copies,
+     .arrange = mla_arrange_copies},
+    {.name = "shift",
+     .what = "a constant added to all scores, by a column more",
+     .operations = BOTH,
+     .dear = true,
+     .vary = mla_vary_shift,
+     .arrange = mla_arrange_shift},
+    {.name = "chunks",
+     .what = "other chunk sizes",
+     .operations = MLA_ON_RING,
+     .dear = true,
+     .vary = mla_vary_chunks},
+    {.name = "topology",
+     .what = "ring = line",
+     .operations = MLA_ON_RING,
+     .dear = true,
+     .vary = mla_vary_topology},
+    {.name = "shards",
+     .what = "the same tokens on another number of ranks, or in another layout",
+     .operations = MLA_ON_RING,
+     .dear = true,
+     .vary = mla_vary_shards,
+     .arrange = mla_arrange_shards,
+     .match = mla_match_shards},
+    {.name = "as-sparse",
+     .what = "sparse over all keys a ring row sees = that row",
+     .operations = MLA_ON_RING,
+     .dear = true,
+     .vary = mla_vary_as_sparse,
+     .arrange = mla_arrange_as_sparse,
+     .match = mla_match_as_sparse},
+    {.name = "as-ring",
+     .what = "a ring over the keys a sparse row lists = that row",
+     .operations = MLA_ON_SPARSE,
+     .dear = true,
+     .vary = mla_vary_as_ring,
+     .arrange = mla_arrange_as_ring,
+     .match = mla_match_as_ring},
+    {.name = "after-growth",
+     .what = "after calls with fewer keys, on the same memory",
+     .operations = BOTH,
+     .dear = true,
+     .promise = REPEAT,
+     .earlier = mla_earlier_growth},
+    {.name = "after-slot",
+     .what = "after a call on another cache slot",
+     .operations = MLA_ON_RING,
+     .dear = true,
+     .promise = REPEAT,
+     .earlier = mla_earlier_slot},
+    {.name = "after-prior",
+     .what = "after calls with another P",
+     .operations = MLA_ON_RING,
+     .dear = true,
+     .promise = REPEAT,
+     .earlier = mla_earlier_prior},
+    {.name = "after-pointers",
+     .what = "after the same call with other numbers elsewhere in memory",
+     .operations = BOTH,
+     .dear = true,
+     .promise = REPEAT,
+     .earlier = mla_earlier_pointers},
+    {.name = "after-contents",
+     .what = "after the same call with other numbers in the same memory",
+     .operations = BOTH,
+     .dear = true,
+     .promise = REPEAT,
+     .earlier = mla_earlier_contents},
+    {.name = "after-scale",
+     .what = "after a call with another scale",
+     .operations = BOTH,
+     .dear = true,
+     .promise = REPEAT,
+     .earlier = mla_earlier_scale},
+    {.name = "after-others",
+     .what = "after calls of other shapes and of the other operation",
+     .operations = BOTH,
+     .dear = true,
+     .promise = REPEAT,
+     .earlier = mla_earlier_others},
+    {.name = "after-refusal",
+     .what = "after calls that must be refused",
+     .operations = BOTH,
+     .dear = true,
+     .promise = REPEAT,
+     .needs = REFUSE,
+     .earlier = mla_earlier_refusal},
 };
+
+#define RELATIONS_N (sizeof relations / sizeof relations[0])
+_Static_assert(RELATIONS_N <= 32, "sets of relations are 32 bits");
 
 const struct mla_relation *mla_relations(size_t *relations_n)
 {
-    *relations_n = sizeof relations / sizeof relations[0];
+    *relations_n = RELATIONS_N;
     return relations;
+}
+
+static uint32_t collect(enum mla_op op, bool dear)
+{
+    uint32_t set = 0;
+    for (size_t i = 0; i < RELATIONS_N; i++)
+        if ((relations[i].operations >> op & 1u) != 0 && relations[i].dear == dear)
+            set |= 1u << i;
+    return set;
+}
+
+uint32_t mla_relations_cheap(enum mla_op op)
+{
+    return collect(op, false);
+}
+
+uint32_t mla_relations_dear(enum mla_op op)
+{
+    return collect(op, true);
+}
+
+bool mla_relation_is_dear(const char *name)
+{
+    for (size_t i = 0; i < RELATIONS_N; i++)
+        if (strcmp(relations[i].name, name) == 0)
+            return relations[i].dear;
+    return false;
+}
+
+struct mla_rng mla_relation_rng(const struct mla_case *test, uint64_t which)
+{
+    return (struct mla_rng){mla_number_at(test->seed, test->row_seed, which, 0), 0};
+}
+
+bool mla_relation_query_at(const struct mla_ring_args *args, int64_t position, int64_t *rank,
+                           int64_t *row)
+{
+    for (*rank = 0; position >= 0 && *rank < args->ring_size; ++*rank)
+        for (*row = 0; *row < args->q_rows; ++*row)
+            if (mla_oracle_query_position(args, *rank, *row) == position)
+                return true;
+    return false;
+}
+
+void mla_relation_copy(const struct mla_tensors *first, struct mla_tensors *second)
+{
+    for (size_t i = 0; i < first->n; i++)
+        if (first->list[i].role == MLA_TENSOR_INPUT)
+            memcpy(second->list[i].guard.data, first->list[i].guard.data,
+                   first->list[i].guard.bytes);
 }

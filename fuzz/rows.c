@@ -86,6 +86,19 @@ static bool draw_whole(const struct extents *e, struct mla_rng *rng, int64_t who
     return true;
 }
 
+int64_t mla_rows_all(const struct mla_case *test)
+{
+    struct extents e = extents_of(test);
+    return e.ranks * e.batch * e.heads * e.rows;
+}
+
+struct mla_row mla_rows_at(const struct mla_case *test, int64_t i)
+{
+    struct extents e = extents_of(test);
+    return row_of(i / e.rows / e.heads / e.batch, i / e.rows / e.heads % e.batch,
+                  i / e.rows % e.heads, i % e.rows);
+}
+
 int64_t mla_rows_count(const struct mla_case *test)
 {
     struct extents e = extents_of(test);

@@ -159,6 +159,11 @@ struct mla_tensor *mla_tensors_find(struct mla_tensors *tensors, const char *nam
     return NULL;
 }
 
+uint16_t *mla_tensors_bf16(struct mla_tensors *tensors, const char *name, int64_t rank)
+{
+    return (uint16_t *)(void *)mla_tensors_find(tensors, name, rank)->guard.data;
+}
+
 static bool override_one(struct mla_tensors *t, const struct mla_override *o,
                          char error[MLA_CASE_ERROR_MAX])
 {
@@ -248,6 +253,15 @@ static bool change(struct mla_tensors *t, char error[MLA_CASE_ERROR_MAX])
     return true;
 }
 
+/* The inputs are as they shall be: remember them, and make the rest ready. */
+static void finish(struct mla_tensors *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->list[i].role == MLA_TENSOR_INPUT)
+            t->list[i].check = mla_tensor_check(&t->list[i]);
+    mla_tensors_reset(t);
+}
+
 static int32_t make(const struct mla_case *test, uint32_t dirt, bool plain,
                     struct mla_tensors **tensors, char error[MLA_CASE_ERROR_MAX])
 {
@@ -263,10 +277,7 @@ static int32_t make(const struct mla_case *test, uint32_t dirt, bool plain,
         mla_tensors_free(t);
         return MLA_ERR_PARAM;
     }
-    for (size_t i = 0; i < t->n; i++)
-        if (t->list[i].role == MLA_TENSOR_INPUT)
-            t->list[i].check = mla_tensor_check(&t->list[i]);
-    mla_tensors_reset(t);
+    finish(t);
     *tensors = t;
     return MLA_OK;
 }
@@ -296,6 +307,21 @@ int32_t mla_tensors_copy(const struct mla_tensors *from, const struct mla_case *
             t->list[i].check = from->list[i].check;
         }
     mla_tensors_reset(t);
+    *tensors = t;
+    return MLA_OK;
+}
+
+int32_t mla_tensors_arrange(const struct mla_tensors *from, const struct mla_case *test,
+                            bool (*arrange)(const struct mla_tensors *from, struct mla_tensors *to),
+                            struct mla_tensors **tensors, char error[MLA_CASE_ERROR_MAX])
+{
+    struct mla_tensors *t = allocate(test, 0, false);
+    *tensors = NULL;
+    if (t == NULL || !arrange(from, t)) {
+        mla_tensors_free(t);
+        return no_memory(test, error);
+    }
+    finish(t);
     *tensors = t;
     return MLA_OK;
 }

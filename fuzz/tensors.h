@@ -58,6 +58,13 @@ int32_t mla_tensors_make_plain(const struct mla_case *test, struct mla_tensors *
  */
 int32_t mla_tensors_copy(const struct mla_tensors *from, const struct mla_case *test, uint32_t dirt,
                          struct mla_tensors **tensors, char error[MLA_CASE_ERROR_MAX]);
+/*
+ * Tensors of any case whose inputs are made from another call's by `arrange`, which writes every
+ * element of them and returns false without memory. put and set of the case are not applied.
+ */
+int32_t mla_tensors_arrange(const struct mla_tensors *from, const struct mla_case *test,
+                            bool (*arrange)(const struct mla_tensors *from, struct mla_tensors *to),
+                            struct mla_tensors **tensors, char error[MLA_CASE_ERROR_MAX]);
 void mla_tensors_free(struct mla_tensors *tensors);
 
 /* Put the pattern into outputs and scratch again. */
@@ -69,6 +76,8 @@ uint32_t mla_tensors_pattern32(const struct mla_tensors *tensors);
 
 /* The tensor of that name and rank, or NULL. */
 struct mla_tensor *mla_tensors_find(struct mla_tensors *tensors, const char *name, int64_t rank);
+/* Its bf16 elements, of one that is there. */
+uint16_t *mla_tensors_bf16(struct mla_tensors *tensors, const char *name, int64_t rank);
 
 /* A 64-bit hash of a tensor's bytes; tests keep values of it, so it never changes. */
 uint64_t mla_tensor_hash(const struct mla_tensor *tensor);

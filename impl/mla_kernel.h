@@ -155,13 +155,20 @@ enum mla_promise {
     MLA_PROMISE_INDEX_CHECKED = 1u << 1,     /* bad top-k indices give MLA_ERR_INDEX */
     MLA_PROMISE_PAD_ZERO = 1u << 2,          /* pad rows and empty rows give +0, -inf, +0 */
     MLA_PROMISE_STATS = 1u << 3,             /* stats are written when asked for */
-    MLA_PROMISE_NO_FUTURE_LEAK = 1u << 4,    /* a NaN in a key hidden from a row never reaches it */
+    MLA_PROMISE_NO_FUTURE_LEAK = 1u << 4,    /* a key hidden from a row never reaches it, be it NaN:
+                                                with BIT_REPEAT no bit of the row depends on it */
     MLA_PROMISE_SCRATCH_UNTOUCHED = 1u << 5, /* gathered is written only where the ring says */
     MLA_PROMISE_BIT_REPEAT = 1u << 6,        /* the same call gives the same bits */
     MLA_PROMISE_BIT_THREADS = 1u << 7,       /* bits depend on no thread, core or link count */
-    MLA_PROMISE_BIT_LAYOUT = 1u << 8         /* flat = tiled, heads and batch may be permuted */
+    MLA_PROMISE_BIT_LAYOUT = 1u << 8,        /* flat = tiled, heads and batch may be permuted */
+    MLA_PROMISE_BIT_SPELLING = 1u << 9, /* nor does it matter how a call is put: P absent or the
+                                                same P given, one rank balanced or not, q_pos_offset
+                                                absent or beyond all keys */
+    MLA_PROMISE_BIT_SCALE = 1u << 10    /* 2^k V with the same scores gives 2^k times the output
+                                                and the same statistics, bit for bit, where no number
+                                                on the way is subnormal or overflows */
 };
-#define MLA_PROMISE_ALL 0x1ffu
+#define MLA_PROMISE_ALL 0x7ffu
 
 /*
  * A kernel. Descriptors and the strings in them are static. ring and sparse return an enum

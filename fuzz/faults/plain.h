@@ -75,7 +75,8 @@ void mla_plain_visit_order(int64_t ring_size, int32_t topology, int64_t rank, in
 #define MLA_PLAIN_PROMISES                                                                         \
     (MLA_PROMISE_REFUSES | MLA_PROMISE_INDEX_CHECKED | MLA_PROMISE_PAD_ZERO | MLA_PROMISE_STATS |  \
      MLA_PROMISE_NO_FUTURE_LEAK | MLA_PROMISE_SCRATCH_UNTOUCHED | MLA_PROMISE_BIT_REPEAT |         \
-     MLA_PROMISE_BIT_THREADS | MLA_PROMISE_BIT_LAYOUT)
+     MLA_PROMISE_BIT_THREADS | MLA_PROMISE_BIT_LAYOUT | MLA_PROMISE_BIT_SPELLING |                 \
+     MLA_PROMISE_BIT_SCALE)
 
 /*
  * The arithmetic of MLA_PLAIN_ONLINE and MLA_PLAIN_REVERSED, line by line (plain_row.c); u = 2^-24:

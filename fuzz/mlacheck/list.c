@@ -63,12 +63,29 @@ static void list_families(struct printer *p)
         item(p, families[i]->name, families[i]->what);
 }
 
+/* "bits with BIT_REPEAT": of kernels that promise less, the interval. */
+static const char *promise_text(uint64_t promise, char text[128])
+{
+    int n = snprintf(text, 128, "bits with");
+    for (int i = 0; mla_promise_name(i) != NULL; i++)
+        if ((promise >> i & 1) != 0)
+            n += snprintf(text + n, 128 - (size_t)n, " %s", mla_promise_name(i));
+    return text;
+}
+
 static void list_relations(struct printer *p)
 {
     size_t n;
     const struct mla_relation *relations = mla_relations(&n);
-    for (size_t i = 0; i < n; i++)
-        item(p, relations[i].name, relations[i].what);
+    for (size_t i = 0; i < n; i++) {
+        const struct mla_relation *r = &relations[i];
+        char what[512], promise[128];
+        snprintf(what, sizeof what, "%s%s%s [%s; %s]", r->operations & MLA_ON_RING ? "ring " : "",
+                 r->operations & MLA_ON_SPARSE ? "sparse " : "", r->what,
+                 r->promise == 0 ? "within the interval" : promise_text(r->promise, promise),
+                 r->dear ? "dear" : "cheap");
+        item(p, r->name, what);
+    }
 }
 
 static void list_fault_table(struct printer *p, const struct mla_fault *faults, size_t n)

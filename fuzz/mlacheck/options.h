@@ -46,8 +46,9 @@ struct mla_options {
     bool peers;                           /* --peers: time other libraries too */
     bool plain_oracle;                    /* --oracle definition */
     bool slow;
-    bool relations;  /* default true */
-    bool in_process; /* call kernels without a child */
+    bool relations;     /* default true */
+    bool all_relations; /* --relations: the dear ones too, and on slow cases */
+    bool in_process;    /* call kernels without a child */
     bool json;
     bool verbose;
     bool help;

@@ -19,6 +19,7 @@
 #include "fuzz/mlacheck/options.h"
 #include "fuzz/mlacheck/table.h"
 #include "fuzz/record.h"
+#include "fuzz/relations.h"
 
 static const char help[] =
     "usage: mlacheck run [--kernel NAME|GLOB|PATH.so[:NAME]|fault:NAME]... CASES [flags]\n\n"
@@ -31,7 +32,10 @@ static const char help[] =
     "  --kernel ...       default: every built-in kernel\n"
     "  --op ring|sparse   keep only that operation (default all)\n"
     "  --slow             run the production-sized cases too\n"
-    "  --no-relations     skip the second calls (repeat, threads, layout, hidden, ...)\n"
+    "  --relations        every relation between calls, on slow cases too (mlacheck list "
+    "relations);\n"
+    "                     default: those that cost one more call, but for slow cases\n"
+    "  --no-relations     none of them\n"
     "  --oracle WHICH     fast (default), or definition: the plain evaluation in MPFR\n"
     "  --limit SECONDS    of one kernel call (default 60, slow cases 3600)\n"
     "  --in-process       call kernels without a forked child (for debuggers)\n"
@@ -172,6 +176,15 @@ static void report(const struct run *run, const struct mla_case *test, const cha
     printf("%s%s\n", verdict->reason[0] != '\0' ? ": " : "", verdict->reason);
 }
 
+static uint32_t choose_relations(const struct mla_options *o, const struct mla_case *test)
+{
+    if (!o->relations)
+        return 0;
+    if (o->all_relations)
+        return UINT32_MAX;
+    return test->slow ? 0 : mla_relations_cheap((enum mla_op)test->op);
+}
+
 static int judge_kernel(struct run *run, struct mla_subject *subject, const struct mla_case *test,
                         const struct mla_kernel_choice *choice)
 {
@@ -183,8 +196,7 @@ static int judge_kernel(struct run *run, struct mla_subject *subject, const stru
                                       .oracle_threads = run->oracle_threads,
                                       .plain_oracle = run->options.plain_oracle,
                                       .row_tests = run->row_tests,
-                                      .relations =
-                                          run->options.relations && !test->slow ? UINT32_MAX : 0};
+                                      .relations = choose_relations(&run->options, test)};
     mla_case_format(test, line);
     mla_record_case(test, line, &row);
     fflush(NULL); /* the child must not print it again, nor die of it */
@@ -385,7 +397,7 @@ static int finish(struct run *run)
 int mla_verb_run(int argc, char **argv)
 {
     struct run run = {0};
-    int code = mla_options_parse(&run.options, "run", "kscinSodlOwrpJvh", argc, argv);
+    int code = mla_options_parse(&run.options, "run", "kscinSodlOwrRpJvh", argc, argv);
     if (code != 0 || run.options.help) {
         if (code == 0)
             fputs(help, stdout);
@@ -393,8 +405,8 @@ int mla_verb_run(int argc, char **argv)
     }
     long processors = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES);
     run.oracle_threads = processors < 1 ? 1 : (int)processors;
-    /* Two sets of tensors (relations) and the kernel's own memory must fit. */
-    run.bytes_max = (int64_t)pages * sysconf(_SC_PAGESIZE) / 3;
+    /* Two sets of tensors (relations; four with calls before) and the kernel's own memory must fit. */
+    run.bytes_max = (int64_t)pages * sysconf(_SC_PAGESIZE) / (run.options.all_relations ? 5 : 3);
     code = read_input(&run);
     if (code == 0) {
         run.store = mla_options_store(&run.options, "run");

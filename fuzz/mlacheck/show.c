@@ -158,14 +158,15 @@ static void print_model(bool json, const char *op, const struct mla_model *m)
 
 static void print_promises(bool json, uint64_t promises)
 {
-    static const char *const names[] = {"REFUSES",    "INDEX_CHECKED",  "PAD_ZERO",
-                                        "STATS",      "NO_FUTURE_LEAK", "SCRATCH_UNTOUCHED",
-                                        "BIT_REPEAT", "BIT_THREADS",    "BIT_LAYOUT"};
     int n = 0;
     printf(json ? "\"promises\":[" : "promises");
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (int i = 0; mla_promise_name(i) != NULL; i++)
         if ((promises >> i & 1) != 0)
-            printf(json ? "%s\"%s\"" : "%s%s", json && n++ == 0 ? "" : json ? "," : " ", names[i]);
+            printf(json ? "%s\"%s\"" : "%s%s",
+                   json && n++ == 0 ? ""
+                   : json           ? ","
+                                    : " ",
+                   mla_promise_name(i));
     printf(json ? "]" : "\n");
 }
 
