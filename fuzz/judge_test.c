@@ -4,8 +4,8 @@
  *
  * Each spoiler takes the honest control's output and spoils it the way a harness is known to
  * overlook: a NaN, an Inf, one last place, a row off by one, an element never written, scratch
- * scribbled on, a refusal with the wrong words. None may pass; the control itself must. For each
- * relation there are kernels that depend on just one of the things it varies: only it can tell.
+ * scribbled on, a refusal with the wrong words. None may pass; the control itself must. Relations
+ * have a test of their own.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -23,7 +23,6 @@
 #include "fuzz/judge_internal.h"
 #include "fuzz/kernels.h"
 #include "fuzz/number.h"
-#include "fuzz/relations.h"
 #include "oracle/visible.h"
 
 enum spoil {
@@ -40,27 +39,10 @@ enum spoil {
     SPOIL_STATS_SUM,
     SPOIL_STATS_MAX,
     SPOIL_NEGATIVE_ZERO,
-    SPOIL_BEFORE,
-    SPOIL_DEPENDS /* on what `depends` says */
-};
-
-/* What a result must not depend on: one number of a call each. */
-enum property {
-    ON_CALL,
-    ON_LINKS,
-    ON_THREADS,
-    ON_CORES,
-    ON_TILED,
-    ON_OLD_SCRATCH,
-    ON_OLD_OUT,
-    ON_HIDDEN,
-    PROPERTIES_N
+    SPOIL_BEFORE
 };
 
 static enum spoil spoil;
-static enum property depends;
-static int64_t first_seen;
-static int calls;
 static const struct mla_kernel *honest;
 
 /* Everything that can be spoiled of a call, whatever the operation. */
@@ -69,17 +51,7 @@ struct result {
     int64_t out_n, columns;
     float *max, *sum;
     uint16_t *scratch;
-    int64_t properties[PROPERTIES_N];
 };
-
-/* One last place more in every call in which the property is not what it was in the first. */
-static void depend(const struct result *r)
-{
-    if (calls == 1)
-        first_seen = r->properties[depends];
-    if (r->properties[depends] != first_seen)
-        r->out[1] ^= 1;
-}
 
 static void spoil_stats(const struct result *r)
 {
@@ -126,9 +98,6 @@ static void spoil_result(const struct result *r, const uint16_t *before)
     case SPOIL_BEFORE:
         *(volatile uint16_t *)(r->out - 1) = 0;
         break;
-    case SPOIL_DEPENDS:
-        depend(r);
-        break;
     default:
         spoil_stats(r);
         break;
@@ -137,16 +106,13 @@ static void spoil_result(const struct result *r, const uint16_t *before)
 
 static int32_t ring(const struct mla_ring_args *a, char *message, size_t message_bytes)
 {
-    calls++;
     struct result r = {.out = a->out[0],
                        .out_n = a->batch * a->heads * a->q_rows * a->head_dim_v,
                        .columns = a->head_dim_v,
                        .max = a->stats == NULL ? NULL : a->stats[0],
                        .sum = a->stats == NULL ? NULL : a->stats[0] + a->q_rows,
                        .scratch =
-                           a->gathered[0] + a->gathered_batch * a->gathered_rows * a->head_dim - 1,
-                       .properties = {calls, a->num_links, a->threads, 0, 0, a->gathered[0][0],
-                                      a->out[0][0], a->kv[0][(a->kv_rows - 1) * a->head_dim]}};
+                           a->gathered[0] + a->gathered_batch * a->gathered_rows * a->head_dim - 1};
     uint16_t before = r.out[r.out_n - 1];
     int32_t status = honest->ring(a, message, message_bytes);
     spoil_result(&r, &before);
@@ -155,14 +121,11 @@ static int32_t ring(const struct mla_ring_args *a, char *message, size_t message
 
 static int32_t sparse(const struct mla_sparse_args *a, char *message, size_t message_bytes)
 {
-    calls++;
     struct result r = {.out = a->out,
                        .out_n = a->queries * a->heads * a->latent,
                        .columns = a->latent,
                        .max = a->stats,
-                       .sum = a->stats == NULL ? NULL : a->stats + 1,
-                       .properties = {calls, 0, a->threads, a->cores, a->topk_tiled, 0, a->out[0],
-                                      a->c_kv[(a->keys - 1) * a->latent]}};
+                       .sum = a->stats == NULL ? NULL : a->stats + 1};
     uint16_t before = r.out[r.out_n - 1];
     int32_t status = honest->sparse(a, message, message_bytes);
     spoil_result(&r, &before);
@@ -185,7 +148,6 @@ static struct mla_verdict judge_case(const struct mla_case *test, enum spoil wha
         mla_subject_make(test, &subject, error) != MLA_OK)
         fail_msg("%s", error);
     spoil = what;
-    calls = 0;
     mla_subject_judge(subject, &kernel, &options, &verdict);
     mla_subject_free(subject);
     return verdict;
@@ -196,7 +158,7 @@ static struct mla_verdict judge_with(enum mla_op op, enum spoil what, uint32_t r
     struct mla_case test;
     mla_case_init(&test, op);
     test.stats = 1;
-    test.rows = what == SPOIL_DEPENDS ? 2 : 0; /* the relations look at all elements anyway */
+    test.rows = 0;
     test.ring.logical_n = 20;
     test.ring.gathered_rows = 40;
     test.sparse.keys = 200;
@@ -261,58 +223,6 @@ static void test_stats(void **state)
     expect(SPOIL_STATS_NAN, 0, "stats");
     expect(SPOIL_STATS_SUM, 0, "stats");
     expect(SPOIL_STATS_MAX, 0, "stats");
-}
-
-/* Where the bit of a relation stands, by its name. */
-static uint32_t relation_bit(const char *name)
-{
-    size_t n;
-    const struct mla_relation *relations = mla_relations(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(relations[i].name, name) == 0)
-            return 1u << i;
-    fail_msg("no relation %s", name);
-    return 0;
-}
-
-/* Seen by the relation of that name, and by none of the others. */
-static void expect_relation(enum mla_op op, enum property property, const char *name)
-{
-    char words[64];
-    uint32_t bit = relation_bit(name);
-    depends = property;
-    snprintf(words, sizeof words, "relation %s:", name);
-    struct mla_verdict verdict = judge_with(op, SPOIL_DEPENDS, bit);
-    if (verdict.kind != MLA_VERDICT_FAIL_CERTAIN || strstr(verdict.reason, words) == NULL ||
-        strcmp(verdict.relation, name) != 0)
-        fail_msg("op %d property %d, %s: %s %s", (int)op, (int)property, name,
-                 mla_verdict_name(verdict.kind), verdict.reason);
-    verdict = judge_with(op, SPOIL_DEPENDS, property == ON_CALL ? 0 : ~bit);
-    if (verdict.kind != MLA_VERDICT_PASS)
-        fail_msg("op %d property %d, not %s: %s %s", (int)op, (int)property, name,
-                 mla_verdict_name(verdict.kind), verdict.reason);
-}
-
-static void test_relations(void **state)
-{
-    size_t n;
-    const struct mla_relation *relations = mla_relations(&n);
-    (void)state;
-    for (size_t i = 0; i < n; i++) {
-        expect_relation(MLA_OP_SPARSE, ON_CALL, relations[i].name);
-        if (strcmp(relations[i].name, "layout") != 0) /* the ring has no index list */
-            expect_relation(MLA_OP_RING, ON_CALL, relations[i].name);
-    }
-    expect_relation(MLA_OP_RING, ON_LINKS, "threads");
-    expect_relation(MLA_OP_RING, ON_THREADS, "threads");
-    expect_relation(MLA_OP_SPARSE, ON_THREADS, "threads");
-    expect_relation(MLA_OP_SPARSE, ON_CORES, "threads");
-    expect_relation(MLA_OP_SPARSE, ON_TILED, "layout");
-    expect_relation(MLA_OP_RING, ON_OLD_SCRATCH, "dirt");
-    expect_relation(MLA_OP_RING, ON_OLD_OUT, "dirt");
-    expect_relation(MLA_OP_SPARSE, ON_OLD_OUT, "dirt");
-    expect_relation(MLA_OP_RING, ON_HIDDEN, "hidden");
-    expect_relation(MLA_OP_SPARSE, ON_HIDDEN, "hidden");
 }
 
 static bool would_pass(const struct mla_verdict *verdict, const char *rule)
@@ -779,7 +689,6 @@ int main(void)
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_status),
         cmocka_unit_test(test_stats),
-        cmocka_unit_test(test_relations),
         cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_pad_rows_hold_positive_zero),
         cmocka_unit_test(test_both_column_orders),

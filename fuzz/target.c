@@ -19,10 +19,12 @@
 #include "fuzz/relations.h"
 #include "results/store.h"
 
-#define FAMILIES_MAX 32
-#define ID_DIGITS    12
-#define DEADLY_MAX   1024
-#define FAILURES_MAX 100 /* rows and lines for one process: a broken kernel fails everywhere */
+#define FAMILIES_MAX  32
+#define ID_DIGITS     12
+#define DEADLY_MAX    1024
+#define DEAR_ONE_IN   8 /* cases with a dear relation, and rows judged of its second call */
+#define RELATION_ROWS 4
+#define FAILURES_MAX  100 /* rows and lines for one process: a broken kernel fails everywhere */
 
 /* One process, one target, one thread: the engine's calling convention leaves no other place. */
 static struct {
@@ -159,12 +161,25 @@ static void keep(const struct mla_case *test, const char *spec, const struct mla
         give_up("database", mla_store_message(state.store));
 }
 
-/* One relation a run, all of them in turn: each costs another call. */
+/* One of a set. */
+static uint32_t pick(uint32_t set, uint64_t bits)
+{
+    int64_t skip = (int64_t)(bits % (uint64_t)__builtin_popcount(set));
+    for (; skip > 0; skip--)
+        set &= set - 1;
+    return set & ~(set - 1);
+}
+
+/* A cheap relation every time, all of them in turn: each costs another call. A dear one now and
+ * then. */
 static uint32_t choose_relations(const struct mla_case *test)
 {
-    size_t relations_n;
-    mla_relations(&relations_n);
-    return 1u << (mla_number_mix(test->seed ^ test->row_seed) % relations_n);
+    uint64_t bits = mla_number_mix(test->seed ^ test->row_seed);
+    uint64_t more = mla_number_mix(bits);
+    uint32_t set = pick(mla_relations_cheap((enum mla_op)test->op), bits);
+    if (more % DEAR_ONE_IN == 0)
+        set |= pick(mla_relations_dear((enum mla_op)test->op), more / DEAR_ONE_IN);
+    return set;
 }
 
 /* From here until end_flight the death of this process is a finding on this case. */
@@ -192,6 +207,7 @@ static void judge(struct mla_subject *subject, const struct mla_case *test,
     struct mla_judge_options options = {.seconds_limit = 0,
                                         .oracle_threads = 1,
                                         .relations = choose_relations(test),
+                                        .relation_rows = RELATION_ROWS,
                                         .row_tests = MLA_JUDGE_ROW_TESTS};
     begin_flight(test, choice->spec);
     state.in_kernel = true;
