@@ -45,6 +45,7 @@ struct mla_verdict {
     uint32_t detected;     /* enum mla_detector, or-ed */
     uint32_t relations;    /* bit i: relation i applied and was looked at */
     const char *relation;  /* name of the relation that failed, else "" */
+    bool all_relations;    /* whoever repeats it must ask for all relations */
     char reason[256];      /* one line; "" for a plain pass */
     char element[96];      /* the first offending or the worst element, out[..] */
     double got, lo, hi;    /* its value and accepted interval */

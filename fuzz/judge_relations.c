@@ -233,6 +233,7 @@ static void report(const struct mla_relation *relation, const struct mla_verdict
         return;
     verdict->kind = second->kind;
     verdict->relation = relation->name;
+    verdict->all_relations = relation->dear;
     snprintf(verdict->reason, sizeof verdict->reason, "relation %s: %.220s", relation->name,
              second->reason);
     memcpy(verdict->element, second->element, sizeof verdict->element);

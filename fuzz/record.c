@@ -9,7 +9,6 @@
 
 #include "fuzz/case_fields.h"
 #include "fuzz/family.h"
-#include "fuzz/relations.h"
 
 #define METRICS_MAX 64
 
@@ -102,7 +101,7 @@ static const char *repro_of(const char *spec, const char *line, const struct mla
 {
     mla_record_repro(spec, line, verdict->plain_oracle, text);
     size_t n = strlen(text);
-    if (mla_relation_is_dear(verdict->relation))
+    if (verdict->all_relations)
         snprintf(text + n, MLA_REPRO_MAX - n, " --relations");
     return text;
 }

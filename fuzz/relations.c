@@ -230,14 +230,6 @@ uint32_t mla_relations_dear(enum mla_op op)
     return collect(op, true);
 }
 
-bool mla_relation_is_dear(const char *name)
-{
-    for (size_t i = 0; i < RELATIONS_N; i++)
-        if (strcmp(relations[i].name, name) == 0)
-            return relations[i].dear;
-    return false;
-}
-
 struct mla_rng mla_relation_rng(const struct mla_case *test, uint64_t which)
 {
     return (struct mla_rng){mla_number_at(test->seed, test->row_seed, which, 0), 0};

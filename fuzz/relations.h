@@ -67,7 +67,5 @@ const struct mla_relation *mla_relations(size_t *relations_n);
 /* The relations that apply to an operation and cost no more than a call, and the others. */
 uint32_t mla_relations_cheap(enum mla_op op);
 uint32_t mla_relations_dear(enum mla_op op);
-/* Is it one of the dear? "" is not. */
-bool mla_relation_is_dear(const char *name);
 
 #endif

@@ -91,12 +91,10 @@ static void test_the_table(void **state)
         assert_non_null(relations[i].what);
         assert_true(relations[i].operations != 0);
         assert_true(bit_of(relations[i].name) == 1u << i); /* names are different */
-        assert_true(mla_relation_is_dear(relations[i].name) == relations[i].dear);
     }
     for (int op = 0; op < MLA_OP_N; op++)
         assert_true((mla_relations_cheap((enum mla_op)op) & mla_relations_dear((enum mla_op)op)) ==
                     0);
-    assert_false(mla_relation_is_dear(""));
 }
 
 /* ---- true ---- */

@@ -13,6 +13,7 @@
 #include <malloc.h>
 #endif
 
+#include "fuzz/alone.h"
 #include "fuzz/judge.h"
 #include "fuzz/kernels.h"
 #include "fuzz/record.h"
@@ -24,6 +25,9 @@
 #define DEADLY_MAX    1024
 #define DEAR_ONE_IN   8 /* cases with a dear relation, and rows judged of its second call */
 #define RELATION_ROWS 4
+#define ALONE_MAX     5 /* failures of one process that are run again, and the seconds of each */
+#define ALONE_SECONDS 10
+#define ALONE_ROOM    170 /* bytes of a reason that are kept before what is added */
 #define FAILURES_MAX  100 /* rows and lines for one process: a broken kernel fails everywhere */
 
 /* One process, one target, one thread: the engine's calling convention leaves no other place. */
@@ -34,7 +38,9 @@ static struct {
     /* Worst err/B stored so far, by kind of case. */
     double worst[MLA_OP_N][FAMILIES_MAX][MLA_REGION_N];
     int64_t failures_n;
-    bool in_kernel; /* a case is in flight */
+    int64_t alone_n;   /* failures run again alone */
+    const char *alone; /* this process is one of those: "all" or "chosen" relations */
+    bool in_kernel;    /* a case is in flight */
     const char *spec;
     const char *since;             /* start of this hunt, ISO 8601 */
     char (*deadly)[ID_DIGITS + 1]; /* cases at which a worker of this hunt has died */
@@ -109,6 +115,7 @@ static void start(void)
     const char *spec = getenv("MLACHECK_KERNEL"), *db = getenv("MLACHECK_DB");
     const char *run = getenv("MLACHECK_RUN");
     state.ready = true;
+    state.alone = getenv(MLA_ALONE_VARIABLE);
     keep_memory();
     if (mla_kernels_add(&state.kernels, spec == NULL ? "scalar" : spec, error, sizeof error) !=
         MLA_OK)
@@ -139,9 +146,32 @@ static bool worth_a_row(const struct mla_case *test, const struct mla_verdict *v
     return true;
 }
 
-static void keep(const struct mla_case *test, const char *spec, const struct mla_verdict *verdict)
+/*
+ * Does the failure come of the case, or of what this process has called before? The second says
+ * little to whoever repeats the case, unless a relation with calls of its own before shows it too.
+ */
+static void repeat_alone(const struct mla_case *test, struct mla_verdict *verdict)
+{
+    size_t n = strlen(verdict->reason);
+    if (state.store == NULL || state.alone_n++ >= ALONE_MAX ||
+        mla_alone_run(test, false, ALONE_SECONDS) != MLA_ALONE_PASSES)
+        return;
+    verdict->all_relations = mla_alone_run(test, true, ALONE_SECONDS) == MLA_ALONE_FAILS;
+    if (n > ALONE_ROOM)
+        n = ALONE_ROOM;
+    snprintf(verdict->reason + n, sizeof verdict->reason - n,
+             verdict->all_relations
+                 ? "; only after other calls in the same process, as its relations show"
+                 : "; only after other calls in the same process: alone it passes");
+}
+
+static void keep(const struct mla_case *test, const char *spec, struct mla_verdict *verdict)
 {
     bool failed = mla_verdict_is_failure(verdict->kind);
+    if (state.alone != NULL)
+        _exit(failed ? MLA_ALONE_FAILS : MLA_ALONE_PASSES);
+    if (failed)
+        repeat_alone(test, verdict);
     if (verdict->oracle_failed) {
         mla_record_print(stderr, test, spec, verdict);
         give_up("the oracle contradicted itself", "a fault of mlacheck, please report it");
@@ -170,10 +200,18 @@ static uint32_t pick(uint32_t set, uint64_t bits)
     return set & ~(set - 1);
 }
 
+/* Run alone to see whether relations repeat a failure, as `mlacheck run` would make the calls. */
+static bool asks_all(void)
+{
+    return state.alone != NULL && strcmp(state.alone, "all") == 0;
+}
+
 /* A cheap relation every time, all of them in turn: each costs another call. A dear one now and
  * then. */
 static uint32_t choose_relations(const struct mla_case *test)
 {
+    if (asks_all())
+        return UINT32_MAX;
     uint64_t bits = mla_number_mix(test->seed ^ test->row_seed);
     uint64_t more = mla_number_mix(bits);
     uint32_t set = pick(mla_relations_cheap((enum mla_op)test->op), bits);
@@ -204,7 +242,7 @@ static void judge(struct mla_subject *subject, const struct mla_case *test,
                   const struct mla_kernel_choice *choice)
 {
     struct mla_verdict verdict;
-    struct mla_judge_options options = {.seconds_limit = 0,
+    struct mla_judge_options options = {.seconds_limit = asks_all() ? ALONE_SECONDS : 0,
                                         .oracle_threads = 1,
                                         .relations = choose_relations(test),
                                         .relation_rows = RELATION_ROWS,

@@ -21,6 +21,13 @@ check 'hang' 1 'timeout' "$mlacheck" fuzz --time 4 --limit 1 --op ring \
     --kernel "$plugins/bad/mla_bad_call_hang.so" --db "$dir/hang.db"
 check 'the hang is a finding' 0 'longer than --limit' "$mlacheck" list findings --db "$dir/hang.db"
 
+# A fault that needs other calls before it: the finding says so, and its line repeats it.
+check 'a kernel that remembers' 1 'fail-certain' "$mlacheck" fuzz --time 4 --op sparse \
+    --set "$corpus/special.txt" --kernel "$plugins/bad/mla_bad_remembers.so" --db "$dir/remembers.db"
+check 'what it takes' 0 'as its relations show' "$mlacheck" list findings --db "$dir/remembers.db"
+repro=$("$mlacheck" list findings --db "$dir/remembers.db" | grep -o 'run --kernel.*--relations' | head -1)
+check 'its line repeats it' 1 'relation after-scale' bash -c "'$mlacheck' $repro --db '$dir/repro.db'"
+
 # A killed worker and a killed parent leave usable databases.
 # (between two cases there is nobody to accuse: try again)
 for attempt in 1 2 3 4; do
