@@ -78,6 +78,7 @@ struct mla_judge_options {
     double seconds_limit;  /* of one call in a forked child; <= 0: in this process */
     int oracle_threads;    /* >= 1 */
     bool plain_oracle;     /* the definition in MPFR instead of the fast certified evaluation */
+    bool no_oracle;        /* only what needs no truths: memory, status, equal bits; never a pass */
     uint32_t relations;    /* bit i: relation i of mla_relations() */
     int64_t relation_rows; /* most rows judged of the second call of a relation that promises no
                               bits; <= 0: all that match drawn rows */

@@ -190,7 +190,7 @@ static bool compare(struct mla_subject *subject, const struct mla_relation *rela
     char error[MLA_CASE_ERROR_MAX];
     bool done = false;
     enum mla_tie tie = tie_of(first, relation, kernel, &varied);
-    if (tie == MLA_TIE_NONE)
+    if (tie == MLA_TIE_NONE || (tie == MLA_TIE_VALUE && options->no_oracle))
         return false;
     if (make_second(first, relation, &varied, &second, error) != MLA_OK ||
         !mla_sequence_make(&sequence, relation, kernel, first, second, error)) {
@@ -217,8 +217,8 @@ done:
 }
 
 /* The first failure names its relation; what an earlier check found stays the verdict. */
-static void report(const struct mla_relation *relation, const struct mla_verdict *second,
-                   struct mla_verdict *verdict)
+static void report(const struct mla_case *test, const struct mla_relation *relation,
+                   const struct mla_verdict *second, struct mla_verdict *verdict)
 {
     verdict->oracle_failed |= second->oracle_failed;
     if (!mla_verdict_is_failure(second->kind)) {
@@ -233,7 +233,7 @@ static void report(const struct mla_relation *relation, const struct mla_verdict
         return;
     verdict->kind = second->kind;
     verdict->relation = relation->name;
-    verdict->all_relations = relation->dear;
+    verdict->all_relations = relation->dear || test->slow; /* else they are the default */
     snprintf(verdict->reason, sizeof verdict->reason, "relation %s: %.220s", relation->name,
              second->reason);
     memcpy(verdict->element, second->element, sizeof verdict->element);
@@ -254,6 +254,6 @@ void mla_judge_relations(struct mla_subject *subject, const struct mla_kernel *k
             continue;
         verdict->relations |= 1u << i;
         verdict->kernel_seconds += second.kernel_seconds;
-        report(&relations[i], &second, verdict);
+        report(&subject->tensors->test, &relations[i], &second, verdict);
     }
 }

@@ -104,6 +104,11 @@ check 'a hang' 1 'timeout' "$mlacheck" run --db "$db" --limit 0.5 \
     --kernel "$plugins/bad/mla_bad_call_hang.so" --case "$line"
 check 'nothing judged' 77 '"unsupported":1' "$mlacheck" run --db "$db" --kernel fault:plain \
     --case "${line/ set=-/ set=queries@0:0}" --json
+check 'no oracle is no pass' 77 'relations held bit for bit' "$mlacheck" run --db "$db" \
+    --kernel scalar --case "$line" --oracle none --verbose
+check 'no oracle, a fault' 1 'relation' "$mlacheck" run --db "$db" --kernel fault:keys-past-end \
+    --set "$corpus/special.txt" --oracle none --relations
+check 'all relations' 0 '1 passed' "$mlacheck" run --db "$db" --kernel scalar --case "$line" --relations
 check 'only slow cases' 77 'slow cases not run' bash -c \
     "echo '${line/slow=0/slow=1}' >'$dir/slow.txt'; '$mlacheck' run --db '$db' --set '$dir/slow.txt'"
 check 'slow ones asked for' 0 '1 passed' "$mlacheck" run --db "$db" --slow --set "$dir/slow.txt" \

@@ -119,7 +119,10 @@ static const char *take(struct mla_options *o, int letter, const char *text)
         return is_op(text) ? NULL : "ring, sparse, reject, oracle or all";
     case 'O':
         o->plain_oracle = strcmp(text, "definition") == 0;
-        return o->plain_oracle || strcmp(text, "fast") == 0 ? NULL : "fast or definition";
+        o->no_oracle = strcmp(text, "none") == 0;
+        return o->plain_oracle || o->no_oracle || strcmp(text, "fast") == 0
+                   ? NULL
+                   : "fast, definition or none";
     case 'H':
         o->shape = text;
         return NULL;

@@ -45,6 +45,7 @@ struct mla_options {
     int threads_n;                        /* 0: not given */
     bool peers;                           /* --peers: time other libraries too */
     bool plain_oracle;                    /* --oracle definition */
+    bool no_oracle;                       /* --oracle none */
     bool slow;
     bool relations;     /* default true */
     bool all_relations; /* --relations: the dear ones too, and on slow cases */

@@ -36,7 +36,10 @@ static const char help[] =
     "relations);\n"
     "                     default: those that cost one more call, but for slow cases\n"
     "  --no-relations     none of them\n"
-    "  --oracle WHICH     fast (default), or definition: the plain evaluation in MPFR\n"
+    "  --oracle WHICH     fast (default); definition: the plain evaluation in MPFR; none: no "
+    "values are\n"
+    "                     judged, only what two calls must have in common bit for bit (never a "
+    "pass)\n"
     "  --limit SECONDS    of one kernel call (default 60, slow cases 3600)\n"
     "  --in-process       call kernels without a forked child (for debuggers)\n"
     "  --db FILE          default results/mlacheck.db\n"
@@ -195,6 +198,7 @@ static int judge_kernel(struct run *run, struct mla_subject *subject, const stru
     struct mla_judge_options judge = {.seconds_limit = run->options.in_process ? 0 : limit,
                                       .oracle_threads = run->oracle_threads,
                                       .plain_oracle = run->options.plain_oracle,
+                                      .no_oracle = run->options.no_oracle,
                                       .row_tests = run->row_tests,
                                       .relations = choose_relations(&run->options, test)};
     mla_case_format(test, line);
