@@ -223,13 +223,17 @@ static uint32_t choose_relations(const struct mla_case *test)
 /* From here until end_flight the death of this process is a finding on this case. */
 static void begin_flight(const struct mla_case *test, const char *spec)
 {
+    bool dear = (choose_relations(test) & mla_relations_dear((enum mla_op)test->op)) != 0;
     char line[MLA_CASE_LINE_MAX], repro[MLA_REPRO_MAX];
     struct mla_store_case row;
     if (state.store == NULL)
         return;
     mla_case_format(test, line);
     mla_record_case(test, line, &row);
-    mla_store_inflight_begin(state.store, &row, spec, mla_record_repro(spec, line, false, repro));
+    mla_record_repro(spec, line, false, repro);
+    if (dear)
+        strncat(repro, " --relations", MLA_REPRO_MAX - 1 - strlen(repro));
+    mla_store_inflight_begin(state.store, &row, spec, repro);
 }
 
 static void end_flight(void)
