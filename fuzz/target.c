@@ -23,7 +23,7 @@
 #define FAMILIES_MAX  32
 #define ID_DIGITS     12
 #define DEADLY_MAX    1024
-#define DEAR_ONE_IN   8 /* cases with a dear relation, and rows judged of its second call */
+#define DEAR_ONE_IN   12 /* cases with a dear relation, and rows judged of its second call */
 #define RELATION_ROWS 4
 #define ALONE_MAX     5 /* failures of one process that are run again, and the seconds of each */
 #define ALONE_SECONDS 10
