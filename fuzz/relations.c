@@ -54,3 +54,10 @@ const struct mla_relation *mla_relations(size_t *relations_n)
     *relations_n = sizeof relations / sizeof relations[0];
     return relations;
 }
+
+uint32_t mla_relations_choose(const struct mla_case *test)
+{
+    size_t relations_n;
+    mla_relations(&relations_n);
+    return 1u << (mla_number_mix(test->seed ^ test->row_seed) % relations_n);
+}

@@ -24,4 +24,7 @@ struct mla_relation {
 
 const struct mla_relation *mla_relations(size_t *relations_n);
 
+/* Those a hunt tries on this case, as bits: one, all of them in turn, since each costs another call. */
+uint32_t mla_relations_choose(const struct mla_case *test);
+
 #endif

@@ -9,10 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
-
+#include "fuzz/guard.h"
 #include "fuzz/judge.h"
 #include "fuzz/kernels.h"
 #include "fuzz/record.h"
@@ -92,22 +89,13 @@ static bool is_deadly(const struct mla_case *test)
     return false;
 }
 
-/* Memory given back is faulted in again by the next case, at more than most calls cost. */
-static void keep_memory(void)
-{
-#ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);
-    mallopt(M_TRIM_THRESHOLD, 256 << 20);
-#endif
-}
-
 static void start(void)
 {
     char error[MLA_CASE_ERROR_MAX];
     const char *spec = getenv("MLACHECK_KERNEL"), *db = getenv("MLACHECK_DB");
     const char *run = getenv("MLACHECK_RUN");
     state.ready = true;
-    keep_memory();
+    mla_guard_keep_heap();
     if (mla_kernels_add(&state.kernels, spec == NULL ? "scalar" : spec, error, sizeof error) !=
         MLA_OK)
         give_up("MLACHECK_KERNEL", error);
@@ -159,14 +147,6 @@ static void keep(const struct mla_case *test, const char *spec, const struct mla
         give_up("database", mla_store_message(state.store));
 }
 
-/* One relation a run, all of them in turn: each costs another call. */
-static uint32_t choose_relations(const struct mla_case *test)
-{
-    size_t relations_n;
-    mla_relations(&relations_n);
-    return 1u << (mla_number_mix(test->seed ^ test->row_seed) % relations_n);
-}
-
 /* From here until end_flight the death of this process is a finding on this case. */
 static void begin_flight(const struct mla_case *test, const char *spec)
 {
@@ -191,7 +171,7 @@ static void judge(struct mla_subject *subject, const struct mla_case *test,
     struct mla_verdict verdict;
     struct mla_judge_options options = {.seconds_limit = 0,
                                         .oracle_threads = 1,
-                                        .relations = choose_relations(test),
+                                        .relations = mla_relations_choose(test),
                                         .row_tests = MLA_JUDGE_ROW_TESTS};
     begin_flight(test, choice->spec);
     state.in_kernel = true;
