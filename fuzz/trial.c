@@ -110,14 +110,15 @@ static void count_death(struct mla_trial *trial, int status, double cpu_seconds)
 {
     struct mla_trial_result *r = &trial->shared->result;
     bool hung = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
-    for (int i = 0; i < MLA_DETECTORS_N; i++)
-        r->detectors[i] += 1u << i == MLA_DETECTOR_CRASH;
     if (r->outcome == MLA_TRIAL_KILLED) { /* while surveyed */
+        for (int i = 0; i < MLA_DETECTORS_N; i++)
+            r->detectors[i] += 1u << i == MLA_DETECTOR_CRASH;
         r->surveyed++;
         r->surveyed_failed++;
         return;
     }
     r->outcome = MLA_TRIAL_KILLED;
+    r->detected = MLA_DETECTOR_CRASH;
     r->verdict = hung ? MLA_VERDICT_TIMEOUT : MLA_VERDICT_CRASH;
     r->executions++;
     r->judged++;

@@ -63,6 +63,7 @@ struct mla_trial_result {
     /* Of the kill. line: the case; "": none. */
     char line[MLA_CASE_LINE_MAX];
     enum mla_verdict_kind verdict;
+    uint32_t detected; /* enum mla_detector, or-ed: what spoke against it then */
     char relation[32], reason[256];
 
     /* Of the survey, in cases. rules: those the rule rejects although it passes the honest kernel's output

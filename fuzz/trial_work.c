@@ -112,6 +112,7 @@ static void kill_by(struct mla_trial_result *r, const char *line, const struct m
     r->unmarked = r->applied == 0;
     r->outcome = MLA_TRIAL_KILLED;
     r->verdict = verdict->kind;
+    r->detected = verdict->detected;
     snprintf(r->line, sizeof r->line, "%s", line);
     snprintf(r->relation, sizeof r->relation, "%s", verdict->relation);
     snprintf(r->reason, sizeof r->reason, "%s", verdict->reason);
