@@ -8,7 +8,7 @@
  * budget that grows costs nothing twice. The process's death is a kill as well, with the case it was at.
  *
  * After the kill comes the survey: the killing case and some more that reach the fault are judged with
- * every check and every relation, to see which of them, and which published rule, speaks against the
+ * every check (the killing one with every relation too, the others with a hunt's choice), to see which of them, and which published rule, speaks against the
  * kernel. Time and executions to the kill are those of the hunt alone, with its checks as in any hunt.
  */
 #ifndef MLA_FUZZ_TRIAL_H

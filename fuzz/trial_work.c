@@ -191,12 +191,12 @@ static bool survey_case(struct worker *w, const struct mla_case *test, bool is_k
 {
     struct mla_trial_result *r = &w->shared->result;
     struct mla_verdict verdict, honest = {0};
-    struct mla_judge_options options = {.seconds_limit =
-                                            w->shared->isolated ? w->plan->case_seconds : 0,
-                                        .oracle_threads = 1,
-                                        .relations = UINT32_MAX,
-                                        .every_check = true,
-                                        .row_tests = MLA_JUDGE_ROW_TESTS};
+    struct mla_judge_options options = {
+        .seconds_limit = w->shared->isolated ? w->plan->case_seconds : 0,
+        .oracle_threads = 1,
+        .relations = is_killing ? UINT32_MAX : mla_relations_choose(test),
+        .every_check = true,
+        .row_tests = MLA_JUDGE_ROW_TESTS};
     bool compare = w->plan->honest != NULL && test->set_n == 0;
     if (!judge(w, test, &options, &verdict, compare ? &honest : NULL))
         return false;

@@ -43,7 +43,8 @@ struct mla_faults {
     struct mla_faults_cell *cells; /* in the order of roles, then of the tables */
     size_t cells_n;
     double began;
-    int code; /* of an error that ends the run */
+    double deadline; /* of all but the canaries and the controls' least share */
+    int code;        /* of an error that ends the run */
 };
 
 /* faults_hunt.c: all cells and their trials to the end, each stored when it ends. A canary that lives ends

@@ -3,8 +3,8 @@
  * faults_hunt.c - who is tried when: canaries, then controls, then the faults in rounds.
  *
  * In a round every fault that still lives may use as much processor time as all rounds before it together
- * gave it, so the easy ones are through early and the hard ones share what is left. Trial t of all faults
- * ends when its share of the time is used up, before trial t + 1 begins.
+ * gave it, so the easy ones are through early and the hard ones share what is left. A trial of all faults
+ * is over when its share of the time that is left is used up; then the next one begins.
  */
 #include <math.h>
 #include <poll.h>
@@ -46,16 +46,17 @@ struct entry {
 static struct mla_trial_plan plan_of(const struct mla_faults *f, const struct entry *e)
 {
     size_t n;
+    bool canary = e->cell->role == MLA_ROLE_CANARY;
     return (struct mla_trial_plan){
         .kernel = e->cell->fault->kernel,
-        .honest = mla_fault_controls(&n)[0].kernel,
+        .honest = canary ? NULL : mla_fault_controls(&n)[0].kernel,
         .marks = e->cell->role == MLA_ROLE_FAULT || e->cell->role == MLA_ROLE_HIDDEN,
-        .rejects = e->cell->role != MLA_ROLE_CANARY, /* they refuse as they must */
+        .rejects = !canary, /* they refuse as they must */
         .op = (enum mla_op)e->cell->op,
         .search = f->options.draws ? MLA_SEARCH_RANDOM : MLA_SEARCH_GUIDED,
         .seed = e->attempt->seed,
         .case_seconds = f->options.limit > 0 ? f->options.limit : CASE_SECONDS,
-        .survey_cases = e->cell->role == MLA_ROLE_CANARY ? CANARY_CASES - 1 : SURVEY_CASES,
+        .survey_cases = canary ? CANARY_CASES - 1 : SURVEY_CASES,
         .keep_output = false};
 }
 
@@ -260,7 +261,7 @@ static void hold_controls(struct mla_faults *f, struct entry *entries)
     struct mla_trial_budget budget = {0, CONTROL_EXECUTIONS, 0};
     run_round(f, entries, n, &budget, INFINITY);
     budget.cpu_seconds = n == 0 ? 0 : seconds * (double)f->options.jobs / (double)n;
-    run_round(f, entries, n, &budget, f->began + 2 * seconds);
+    run_round(f, entries, n, &budget, mla_call_clock() + 2 * seconds);
     finish_all(f, entries, n);
 }
 
@@ -281,8 +282,8 @@ static void progress(const struct mla_faults *f, int64_t trial, int round, size_
 
 static void hunt_faults(struct mla_faults *f, struct entry *entries, int64_t trial)
 {
-    double share = f->options.seconds / (double)f->options.number;
-    double deadline = f->began + share * (double)(trial + 1);
+    double now = mla_call_clock();
+    double deadline = now + (f->deadline - now) / (double)(f->options.number - trial);
     struct mla_trial_budget budget = {FIRST_SECONDS, 1, 0};
     size_t n = gather(f, MLA_ROLE_FAULT, MLA_ROLE_HIDDEN, trial, entries);
     run_round(f, entries, n, &budget, deadline);
@@ -305,6 +306,7 @@ bool mla_faults_hunt(struct mla_faults *f)
         return true;
     }
     bool died = canaries_die(f, entries);
+    f->deadline = mla_call_clock() + f->options.seconds;
     if (died)
         hold_controls(f, entries);
     for (int64_t t = 0; t < f->options.number && died; t++)
