@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -77,6 +78,19 @@ static int32_t refusing_then_crashing(const struct mla_sparse_args *args, char *
     if (++calls > 1)
         raise(SIGSEGV);
     return MLA_ERR_PARAM;
+}
+
+/* Computes all, and leaves it elsewhere. */
+static int32_t silent(const struct mla_sparse_args *args, char *message, size_t bytes)
+{
+    struct mla_sparse_args elsewhere = *args;
+    size_t n = (size_t)(args->batch * args->queries * args->heads * MLA_LATENT);
+    elsewhere.out = calloc(n, sizeof *elsewhere.out);
+    elsewhere.stats = NULL;
+    int32_t status = right(&elsewhere, message, bytes);
+    free(elsewhere.out);
+    mark();
+    return status;
 }
 
 static int32_t accepting(const struct mla_sparse_args *args, char *message, size_t bytes)
@@ -305,6 +319,21 @@ static void test_refusals(void **state)
     assert_int_equal(r.outcome, MLA_TRIAL_NOT_APPLIED);
 }
 
+/* What is not written is caught at once; what lies there instead is for the others to judge. */
+static void test_silence(void **state)
+{
+    (void)state;
+    struct mla_kernel kernel = kernel_of(silent);
+    struct mla_trial_plan plan = plan_of(&kernel);
+    plan.rejects = false; /* nothing is to be written there */
+    struct mla_trial_result r = run(&plan, 100);
+    assert_int_equal(r.outcome, MLA_TRIAL_KILLED);
+    assert_int_equal(r.detected, MLA_DETECTOR_MEMORY);
+    assert_int_equal(caught_by(&r, MLA_DETECTOR_MEMORY), r.surveyed);
+    assert_int_equal(caught_by(&r, MLA_DETECTOR_TIER1), r.surveyed);
+    assert_true(rules_n(&r) > 0);
+}
+
 /* ---- budgets ---- */
 
 static enum mla_trial_state wait_for(struct mla_trial *trial)
@@ -379,6 +408,7 @@ int main(void)
         cmocka_unit_test(test_hang),
         cmocka_unit_test(test_crash_while_surveyed),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_silence),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_seconds),

@@ -50,7 +50,16 @@ struct mla_faults {
 /* faults_hunt.c: all cells and their trials to the end, each stored when it ends. A canary that lives ends
  * it before anything else is run: false. */
 bool mla_faults_hunt(struct mla_faults *f);
-const char *mla_faults_role_name(enum mla_faults_role role);
+
+/* One trial with its cell. */
+struct mla_faults_entry {
+    const struct mla_faults_cell *cell;
+    struct mla_faults_attempt *attempt;
+    int64_t number;
+};
+/* faults_record.c: store a trial that is done (the status is the store's); tell of its kill. */
+int32_t mla_faults_store(struct mla_faults *f, const struct mla_faults_entry *entry);
+void mla_faults_print_kill(const struct mla_faults_entry *entry);
 
 /* faults_figures.c: what the trials of a cell, or of all cells of a kernel, say together. */
 struct mla_faults_sum {

@@ -16,9 +16,7 @@
 
 #include "fuzz/call.h"
 #include "fuzz/case_fields.h"
-#include "fuzz/criteria.h"
 #include "fuzz/mlacheck/faults.h"
-#include "fuzz/record.h"
 
 #define CANARY_CASES       20
 #define CONTROL_EXECUTIONS 200  /* at least, whatever the time */
@@ -28,22 +26,9 @@
 #define CASE_SECONDS       20.0 /* unless --limit says otherwise */
 #define JOBS_MAX           256
 
-const char *mla_faults_role_name(enum mla_faults_role role)
-{
-    static const char *const names[MLA_ROLES_N] = {"canary", "control", "fault", "hidden"};
-    return names[role];
-}
-
-/* One trial with its cell. */
-struct entry {
-    const struct mla_faults_cell *cell;
-    struct mla_faults_attempt *attempt;
-    int64_t number;
-};
-
 /* ---- one trial ---- */
 
-static struct mla_trial_plan plan_of(const struct mla_faults *f, const struct entry *e)
+static struct mla_trial_plan plan_of(const struct mla_faults *f, const struct mla_faults_entry *e)
 {
     size_t n;
     bool canary = e->cell->role == MLA_ROLE_CANARY;
@@ -60,67 +45,8 @@ static struct mla_trial_plan plan_of(const struct mla_faults *f, const struct en
         .keep_output = false};
 }
 
-static size_t collect_catches(const struct mla_trial_result *r, struct mla_store_catch *catches)
-{
-    size_t n = 0, rules_n;
-    const struct mla_criterion *rules = mla_criteria(&rules_n);
-    for (int i = 0; i < MLA_DETECTORS_N; i++) {
-        int64_t cases = r->detectors[i] == 0 && (r->detected >> i & 1u) != 0 ? 1 : r->detectors[i];
-        if (cases > 0)
-            catches[n++] = (struct mla_store_catch){false, mla_detector_name(i), cases};
-    }
-    for (size_t i = 0; i < rules_n; i++)
-        if (r->rules[i] > 0)
-            catches[n++] = (struct mla_store_catch){true, rules[i].name, r->rules[i]};
-    return n;
-}
-
-static int32_t store_trial(struct mla_faults *f, const struct entry *e)
-{
-    const struct mla_trial_result *r = &e->attempt->result;
-    bool killed = r->outcome == MLA_TRIAL_KILLED;
-    struct mla_store_catch catches[MLA_DETECTORS_N + MLA_TRIAL_RULES_MAX];
-    struct mla_store_case row;
-    struct mla_case test;
-    char error[MLA_CASE_ERROR_MAX];
-    struct mla_store_trial stored = {.role = mla_faults_role_name(e->cell->role),
-                                     .fault = e->cell->fault->name,
-                                     .class = e->cell->fault->class,
-                                     .op = mla_case_op_name(e->cell->op),
-                                     .search = f->options.draws ? "random" : "guided",
-                                     .trial = e->number,
-                                     .seed = (int64_t)e->attempt->seed,
-                                     .outcome = mla_trial_outcome_name(r->outcome),
-                                     .executions = r->executions,
-                                     .applied = r->applied,
-                                     .cpu_seconds = r->cpu_seconds,
-                                     .verdict = killed ? mla_verdict_name(r->verdict) : NULL,
-                                     .relation = killed ? r->relation : NULL,
-                                     .reason = killed ? r->reason : NULL,
-                                     .surveyed = r->surveyed,
-                                     .catches = catches,
-                                     .catches_n = collect_catches(r, catches)};
-    if (killed && mla_case_parse(r->line, strlen(r->line), &test, error) == MLA_OK) {
-        mla_record_case(&test, r->line, &row);
-        stored.testcase = &row;
-    }
-    return mla_store_trial(f->store, &stored);
-}
-
-static void report_kill(const struct entry *e)
-{
-    char repro[MLA_REPRO_MAX], spec[128];
-    const struct mla_trial_result *r = &e->attempt->result;
-    snprintf(spec, sizeof spec, "fault:%s", e->cell->fault->name);
-    printf("%s %s/%s %s after %lld executions, %.3f s: %s%s%s\n  repro: %s\n",
-           e->cell->role == MLA_ROLE_CONTROL ? "ACCUSED" : "KILLED", mla_case_op_name(e->cell->op),
-           spec, mla_verdict_name(r->verdict), (long long)r->executions, r->cpu_seconds,
-           r->relation, r->relation[0] == '\0' ? "" : ": ", r->reason,
-           mla_record_repro(spec, r->line, false, repro));
-}
-
 /* The trial's figures are final: keep them, end its process. */
-static void finish(struct mla_faults *f, struct entry *e)
+static void finish(struct mla_faults *f, struct mla_faults_entry *e)
 {
     if (e->attempt->done)
         return;
@@ -131,13 +57,14 @@ static void finish(struct mla_faults *f, struct entry *e)
     e->attempt->done = true;
     if (e->attempt->result.outcome == MLA_TRIAL_KILLED &&
         (f->options.verbose || e->cell->role == MLA_ROLE_CONTROL))
-        report_kill(e);
-    if (e->attempt->started && store_trial(f, e) != MLA_STORE_OK && f->code == 0)
+        mla_faults_print_kill(e);
+    if (e->attempt->started && mla_faults_store(f, e) != MLA_STORE_OK && f->code == 0)
         f->code =
             mla_options_fail(MLA_EXIT_ENVIRONMENT, "faults", "%s", mla_store_message(f->store));
 }
 
-static void go_on(struct mla_faults *f, struct entry *e, const struct mla_trial_budget *budget)
+static void go_on(struct mla_faults *f, struct mla_faults_entry *e,
+                  const struct mla_trial_budget *budget)
 {
     struct mla_trial_plan plan = plan_of(f, e);
     if (e->attempt->trial != NULL) {
@@ -160,7 +87,7 @@ static bool is_over(const struct mla_faults *f, double deadline)
     return mla_interrupted || f->code != 0 || mla_call_clock() >= deadline;
 }
 
-static void wait_for_any(struct entry *const *active, size_t n)
+static void wait_for_any(struct mla_faults_entry *const *active, size_t n)
 {
     struct pollfd polled[JOBS_MAX];
     for (size_t i = 0; i < n; i++)
@@ -171,7 +98,7 @@ static void wait_for_any(struct entry *const *active, size_t n)
 }
 
 /* Look at those that run; who pauses leaves the list, who has ended is finished too. */
-static size_t sweep(struct mla_faults *f, struct entry **active, size_t n)
+static size_t sweep(struct mla_faults *f, struct mla_faults_entry **active, size_t n)
 {
     size_t left = 0;
     for (size_t i = 0; i < n; i++) {
@@ -186,15 +113,15 @@ static size_t sweep(struct mla_faults *f, struct entry **active, size_t n)
 
 /* Let all that are not done use up the budget, some at a time. At the deadline those that run are asked to
  * end; a case that hangs is ended by its own timer. */
-static void run_round(struct mla_faults *f, struct entry *entries, size_t n,
+static void run_round(struct mla_faults *f, struct mla_faults_entry *entries, size_t n,
                       const struct mla_trial_budget *budget, double deadline)
 {
-    struct entry *active[JOBS_MAX];
+    struct mla_faults_entry *active[JOBS_MAX];
     size_t active_n = 0, next = 0;
     bool told = false;
     while (active_n > 0 || (next < n && !is_over(f, deadline))) {
         while (active_n < (size_t)f->options.jobs && next < n && !is_over(f, deadline)) {
-            struct entry *e = &entries[next++];
+            struct mla_faults_entry *e = &entries[next++];
             if (!e->attempt->done)
                 go_on(f, e, budget);
             if (!e->attempt->done)
@@ -209,7 +136,7 @@ static void run_round(struct mla_faults *f, struct entry *entries, size_t n,
     }
 }
 
-static void finish_all(struct mla_faults *f, struct entry *entries, size_t n)
+static void finish_all(struct mla_faults *f, struct mla_faults_entry *entries, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         finish(f, &entries[i]);
@@ -217,13 +144,13 @@ static void finish_all(struct mla_faults *f, struct entry *entries, size_t n)
 
 /* Trial `number` of all cells of a role (or two). Room for cells_n entries. */
 static size_t gather(struct mla_faults *f, enum mla_faults_role role, enum mla_faults_role or_role,
-                     int64_t number, struct entry *entries)
+                     int64_t number, struct mla_faults_entry *entries)
 {
     size_t n = 0;
     for (size_t i = 0; i < f->cells_n; i++) {
         struct mla_faults_cell *cell = &f->cells[i];
         if ((cell->role == role || cell->role == or_role) && number < cell->attempts_n)
-            entries[n++] = (struct entry){cell, &cell->attempts[number], number};
+            entries[n++] = (struct mla_faults_entry){cell, &cell->attempts[number], number};
     }
     return n;
 }
@@ -237,7 +164,7 @@ static bool has_died(const struct mla_trial_result *r)
            r->surveyed_failed == r->surveyed;
 }
 
-static bool canaries_die(struct mla_faults *f, struct entry *entries)
+static bool canaries_die(struct mla_faults *f, struct mla_faults_entry *entries)
 {
     const struct mla_trial_budget budget = {INFINITY, 0, CANARY_CASES};
     size_t n = gather(f, MLA_ROLE_CANARY, MLA_ROLE_CANARY, 0, entries);
@@ -254,7 +181,7 @@ static bool canaries_die(struct mla_faults *f, struct entry *entries)
     return all;
 }
 
-static void hold_controls(struct mla_faults *f, struct entry *entries)
+static void hold_controls(struct mla_faults *f, struct mla_faults_entry *entries)
 {
     size_t n = gather(f, MLA_ROLE_CONTROL, MLA_ROLE_CONTROL, 0, entries);
     double seconds = CONTROL_SHARE * f->options.seconds;
@@ -265,7 +192,7 @@ static void hold_controls(struct mla_faults *f, struct entry *entries)
     finish_all(f, entries, n);
 }
 
-static size_t alive(const struct entry *entries, size_t n)
+static size_t alive(const struct mla_faults_entry *entries, size_t n)
 {
     size_t left = 0;
     for (size_t i = 0; i < n; i++)
@@ -280,7 +207,7 @@ static void progress(const struct mla_faults *f, int64_t trial, int round, size_
                 round, left, n, mla_call_clock() - f->began);
 }
 
-static void hunt_faults(struct mla_faults *f, struct entry *entries, int64_t trial)
+static void hunt_faults(struct mla_faults *f, struct mla_faults_entry *entries, int64_t trial)
 {
     double now = mla_call_clock();
     double deadline = now + (f->deadline - now) / (double)(f->options.number - trial);
@@ -300,7 +227,7 @@ static void hunt_faults(struct mla_faults *f, struct entry *entries, int64_t tri
 
 bool mla_faults_hunt(struct mla_faults *f)
 {
-    struct entry *entries = calloc(f->cells_n + 1, sizeof *entries);
+    struct mla_faults_entry *entries = calloc(f->cells_n + 1, sizeof *entries);
     if (entries == NULL) {
         f->code = mla_options_fail(MLA_EXIT_ENVIRONMENT, "faults", "out of memory");
         return true;
