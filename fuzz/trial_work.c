@@ -17,8 +17,9 @@
 #include "fuzz/relations.h"
 #include "fuzz/trial_internal.h"
 
-#define REJECT_EVERY 4 /* one case in so many breaks a rule */
-#define SURVEY_DRAWS 8 /* cases drawn at most for each that is surveyed: a rare fault is let go */
+#define REJECT_EVERY 4   /* one case in so many breaks a rule */
+#define UNMADE_MAX   100 /* cases without tensors in a row: then it is not their doing */
+#define SURVEY_DRAWS 8   /* cases drawn at most for each that is surveyed: a rare fault is let go */
 
 struct worker {
     const struct mla_trial_plan *plan;
@@ -65,12 +66,22 @@ static bool begin(struct worker *w)
     return true;
 }
 
-static void next_case(struct worker *w, struct mla_case *test)
+/* The next case and its tensors. Some have none (two rules broken at once, where the first leaves nothing to
+ * break) and are left out, as in any hunt. NULL: many in a row, which is trouble. */
+static struct mla_subject *next_case(struct worker *w, struct mla_case *test)
 {
-    bool reject = w->searches[1] != NULL && w->drawn % REJECT_EVERY == REJECT_EVERY - 1;
-    w->asked = w->searches[reject];
-    w->drawn++;
-    mla_search_next(w->asked, test);
+    struct mla_subject *subject = NULL;
+    char error[MLA_CASE_ERROR_MAX] = "";
+    for (int i = 0; i < UNMADE_MAX && subject == NULL; i++) {
+        bool reject = w->searches[1] != NULL && w->drawn % REJECT_EVERY == REJECT_EVERY - 1;
+        w->asked = w->searches[reject];
+        w->drawn++;
+        mla_search_next(w->asked, test);
+        (void)mla_subject_make(test, &subject, error);
+    }
+    if (subject == NULL)
+        fail(w, error);
+    return subject;
 }
 
 static bool was_judged(const struct mla_verdict *verdict)
@@ -84,15 +95,12 @@ static bool is_applied(const struct worker *w, const struct mla_verdict *verdict
     return w->plan->marks && !w->shared->isolated ? mla_fault_is_applied() : was_judged(verdict);
 }
 
-/* honest: judge that kernel too (it marks nothing), or NULL. From the note on, the process's death is the kernel's doing. */
-static bool judge(struct worker *w, const struct mla_case *test,
+/* honest: judge that kernel too (it marks nothing), or NULL. Ends the subject. From the note on, the
+ * process's death is the kernel's doing. */
+static void judge(struct worker *w, const struct mla_case *test, struct mla_subject *subject,
                   const struct mla_judge_options *options, struct mla_verdict *verdict,
                   struct mla_verdict *honest)
 {
-    struct mla_subject *subject;
-    char error[MLA_CASE_ERROR_MAX];
-    if (mla_subject_make(test, &subject, error) != MLA_OK)
-        return fail(w, error);
     mla_case_format(test, w->shared->noted);
     set_timer(options->seconds_limit > 0 ? 0 : w->plan->case_seconds);
     mla_fault_reset_applied();
@@ -102,7 +110,6 @@ static bool judge(struct worker *w, const struct mla_case *test,
     set_timer(0);
     mla_subject_free(subject);
     w->shared->result.oracle_failed += verdict->oracle_failed;
-    return true;
 }
 
 /* ---- the hunt ---- */
@@ -124,12 +131,13 @@ static bool try_case(struct worker *w)
     struct mla_trial_result *r = &w->shared->result;
     struct mla_case test;
     struct mla_verdict verdict;
-    next_case(w, &test);
+    struct mla_subject *subject = next_case(w, &test);
+    if (subject == NULL)
+        return false;
     struct mla_judge_options options = {.oracle_threads = 1,
                                         .relations = mla_relations_choose(&test),
                                         .row_tests = MLA_JUDGE_ROW_TESTS};
-    if (!judge(w, &test, &options, &verdict, NULL))
-        return false;
+    judge(w, &test, subject, &options, &verdict, NULL);
     r->executions++;
     r->judged += was_judged(&verdict);
     r->applied += is_applied(w, &verdict);
@@ -187,7 +195,8 @@ static void count_rules(struct mla_trial_result *r, const struct mla_verdict *ve
         r->rules[i] += told_apart >> i & 1u;
 }
 
-static bool survey_case(struct worker *w, const struct mla_case *test, bool is_killing)
+static void survey_case(struct worker *w, const struct mla_case *test, struct mla_subject *subject,
+                        bool is_killing)
 {
     struct mla_trial_result *r = &w->shared->result;
     struct mla_verdict verdict, honest = {0};
@@ -198,33 +207,34 @@ static bool survey_case(struct worker *w, const struct mla_case *test, bool is_k
         .every_check = true,
         .row_tests = MLA_JUDGE_ROW_TESTS};
     bool compare = w->plan->honest != NULL && test->set_n == 0;
-    if (!judge(w, test, &options, &verdict, compare ? &honest : NULL))
-        return false;
+    judge(w, test, subject, &options, &verdict, compare ? &honest : NULL);
     if (!is_killing && !is_applied(w, &verdict))
-        return true;
+        return;
     r->surveyed++;
     r->surveyed_failed += mla_verdict_is_failure(verdict.kind);
     for (int i = 0; i < MLA_DETECTORS_N; i++)
         r->detectors[i] += verdict.detected >> i & 1u;
     count_rules(r, &verdict, &honest);
-    return true;
 }
 
 static void survey(struct worker *w)
 {
+    const struct mla_trial_result *r = &w->shared->result;
     struct mla_case test;
+    struct mla_subject *subject;
     char error[MLA_CASE_ERROR_MAX];
-    const char *line = w->shared->result.line;
-    if (mla_case_parse(line, strlen(line), &test, error) != MLA_OK) {
+    if (mla_case_parse(r->line, strlen(r->line), &test, error) != MLA_OK ||
+        mla_subject_make(&test, &subject, error) != MLA_OK) {
         fail(w, error);
         return;
     }
-    bool works = survey_case(w, &test, true);
-    for (int64_t i = 0; i < SURVEY_DRAWS * w->plan->survey_cases && works && !is_stopped(w) &&
-                        w->shared->result.surveyed <= w->plan->survey_cases;
-         i++) {
-        next_case(w, &test);
-        works = survey_case(w, &test, false);
+    survey_case(w, &test, subject, true);
+    int64_t draws = SURVEY_DRAWS * w->plan->survey_cases;
+    while (draws-- > 0 && !is_stopped(w) && r->surveyed <= w->plan->survey_cases) {
+        subject = next_case(w, &test);
+        if (subject == NULL)
+            return;
+        survey_case(w, &test, subject, false);
     }
 }
 

@@ -22,7 +22,7 @@
 #define CONTROL_EXECUTIONS 200  /* at least, whatever the time */
 #define CONTROL_SHARE      0.1  /* of the time */
 #define FIRST_SECONDS      0.5  /* of a processor for each fault in the first round */
-#define SURVEY_CASES       16   /* after the killing one */
+#define SURVEY_CASES       8    /* after the killing one */
 #define CASE_SECONDS       20.0 /* unless --limit says otherwise */
 #define JOBS_MAX           256
 
