@@ -10,7 +10,7 @@ db=$dir/results.db
 # usage
 check 'help' 0 '--trials' "$mlacheck" faults --help
 check 'a kernel that is no fault' 2 'fault:NAME' "$mlacheck" faults --kernel scalar --db "$db"
-check 'an unknown fault' 2 'rope-ignored' "$mlacheck" faults --kernel fault:nobody --db "$db"
+check 'an unknown fault' 2 'no such kernel' "$mlacheck" faults --kernel fault:nobody --db "$db"
 check 'no trials' 2 "--trials '0'" "$mlacheck" faults --trials 0 --db "$db"
 check 'no operation' 2 "--op 'reject'" "$mlacheck" faults --op reject --db "$db"
 check 'a flag of another verb' 2 '--cases' "$mlacheck" faults --cases 5
