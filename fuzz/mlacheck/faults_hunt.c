@@ -188,7 +188,7 @@ static void hold_controls(struct mla_faults *f, struct mla_faults_entry *entries
     struct mla_trial_budget budget = {0, CONTROL_EXECUTIONS, 0};
     run_round(f, entries, n, &budget, INFINITY);
     budget.cpu_seconds = n == 0 ? 0 : seconds * (double)f->options.jobs / (double)n;
-    run_round(f, entries, n, &budget, mla_call_clock() + 2 * seconds);
+    run_round(f, entries, n, &budget, mla_call_clock() + seconds);
     finish_all(f, entries, n);
 }
 
