@@ -83,13 +83,9 @@ static void direct(struct before before, const struct mla_kernel *kernel,
     call->end = MLA_CALL_RETURNED;
 }
 
-/*
- * The child keeps the standard streams and the pipe's end as descriptor 3; everything else, the
- * database above all, is out of a kernel's reach.
- */
-static void close_rest(int pipe_end)
+static void close_rest(int keep)
 {
-    dup2(pipe_end, 3);
+    dup2(keep, 3);
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
     (void)close_range(4, ~0U, 0);
 #else
@@ -98,12 +94,10 @@ static void close_rest(int pipe_end)
 #endif
 }
 
-/* Never returns. `shared` says "returned" only once everything is in it. */
-static void child(struct before before, const struct mla_kernel *kernel,
-                  struct mla_tensors *tensors, struct mla_call *shared, int pipe_end, pid_t parent)
+void mla_call_seclude(int keep, pid_t parent)
 {
-    /* A handler of the parent (a test runner's, an engine's) would take the crash for its own. */
-    static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGINT, SIGTERM, SIGHUP};
+    static const int fatal[] = {SIGSEGV, SIGBUS,  SIGILL, SIGFPE, SIGABRT,
+                                SIGINT,  SIGTERM, SIGHUP, SIGALRM};
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
         (void)signal(fatal[i], SIG_DFL);
     setpgid(0, 0); /* what the kernel leaves behind can be found and ended */
@@ -114,7 +108,14 @@ static void child(struct before before, const struct mla_kernel *kernel,
 #else
     (void)parent;
 #endif
-    close_rest(pipe_end);
+    close_rest(keep);
+}
+
+/* Never returns. `shared` says "returned" only once everything is in it. */
+static void child(struct before before, const struct mla_kernel *kernel,
+                  struct mla_tensors *tensors, struct mla_call *shared, int pipe_end, pid_t parent)
+{
+    mla_call_seclude(pipe_end, parent);
     struct mla_call call = {0};
     direct(before, kernel, tensors, &call);
     call.end = MLA_CALL_CRASHED;

@@ -5,6 +5,8 @@
 #ifndef MLA_FUZZ_CALL_H
 #define MLA_FUZZ_CALL_H
 
+#include <sys/types.h>
+
 #include "fuzz/tensors.h"
 #include "impl/mla_kernel.h"
 
@@ -40,6 +42,14 @@ void mla_call_make(const struct mla_kernel *kernel, struct mla_tensors *tensors,
 void mla_call_make_after(void (*before)(void *context), void *context,
                          const struct mla_kernel *kernel, struct mla_tensors *tensors,
                          double seconds_limit, struct mla_call *call);
+
+/*
+ * In a process just forked to run kernels: signals do what they do by default (a handler of the parent's
+ * would take a crash for its own), it leads a group of its own, ends with its parent, and keeps only the
+ * standard streams and `keep`, which becomes descriptor 3: everything else, a database above all, is out
+ * of a kernel's reach.
+ */
+void mla_call_seclude(int keep, pid_t parent);
 
 /* Seconds of the monotonic clock, for durations. */
 double mla_call_clock(void);

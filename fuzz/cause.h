@@ -29,4 +29,7 @@ enum mla_cause {
     MLA_CAUSES_N
 };
 
+/* "keys-missing", ... */
+const char *mla_cause_name(enum mla_cause cause);
+
 #endif

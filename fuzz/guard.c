@@ -15,6 +15,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #define PATTERN   0xff
 #define HUGE_PAGE ((size_t)2 << 20)
 
@@ -191,4 +195,22 @@ void mla_guard_free(struct mla_guard *guard)
     if (guard->map != NULL)
         release((struct mapping){guard->map, guard->map_bytes, guard->uses});
     memset(guard, 0, sizeof *guard);
+}
+
+void mla_guard_forget(void)
+{
+    pthread_mutex_lock(&kept.lock);
+    while (kept.n > 0) {
+        struct mapping mapping = take_out(kept.n - 1);
+        munmap(mapping.map, mapping.bytes);
+    }
+    pthread_mutex_unlock(&kept.lock);
+}
+
+void mla_guard_keep_heap(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 256 << 20);
+#endif
 }

@@ -46,4 +46,13 @@ bool mla_guard_make_plain(struct mla_guard *guard, size_t bytes);
 bool mla_guard_intact(const struct mla_guard *guard, int64_t *offset);
 void mla_guard_free(struct mla_guard *guard);
 
+/*
+ * For a process that is forked to make tensors of its own: give up the mappings kept so far, which it
+ * shares with its parent.
+ */
+void mla_guard_forget(void);
+/* For one that makes many: let malloc keep what is freed. Given back, it is faulted in again by the next
+ * case, at more than most calls cost. */
+void mla_guard_keep_heap(void);
+
 #endif

@@ -13,7 +13,7 @@
 
 #include "impl/mla_kernel.h"
 
-#define MLA_KERNELS_MAX 256
+#define MLA_KERNELS_MAX 512
 
 struct mla_kernel_choice {
     const struct mla_kernel *kernel;

@@ -19,6 +19,8 @@
 #include "fuzz/relations_internal.h"
 #include "oracle/visible.h"
 
+#define DEAR_ONE_IN 12 /* cases of a hunt with a dear relation */
+
 #define BOTH    (MLA_ON_RING | MLA_ON_SPARSE)
 #define REPEAT  MLA_PROMISE_BIT_REPEAT
 #define THREADS MLA_PROMISE_BIT_THREADS
@@ -228,6 +230,25 @@ uint32_t mla_relations_cheap(enum mla_op op)
 uint32_t mla_relations_dear(enum mla_op op)
 {
     return collect(op, true);
+}
+
+/* One of a set. */
+static uint32_t pick(uint32_t set, uint64_t bits)
+{
+    int64_t skip = (int64_t)(bits % (uint64_t)__builtin_popcount(set));
+    for (; skip > 0; skip--)
+        set &= set - 1;
+    return set & ~(set - 1);
+}
+
+uint32_t mla_relations_choose(const struct mla_case *test)
+{
+    uint64_t bits = mla_number_mix(test->seed ^ test->row_seed);
+    uint64_t more = mla_number_mix(bits);
+    uint32_t set = pick(mla_relations_cheap((enum mla_op)test->op), bits);
+    if (more % DEAR_ONE_IN == 0)
+        set |= pick(mla_relations_dear((enum mla_op)test->op), more / DEAR_ONE_IN);
+    return set;
 }
 
 struct mla_rng mla_relation_rng(const struct mla_case *test, uint64_t which)

@@ -67,5 +67,9 @@ const struct mla_relation *mla_relations(size_t *relations_n);
 /* The relations that apply to an operation and cost no more than a call, and the others. */
 uint32_t mla_relations_cheap(enum mla_op op);
 uint32_t mla_relations_dear(enum mla_op op);
+#define MLA_RELATION_ROWS 4 /* rows a hunt judges of a dear relation's second call */
+/* Those a hunt tries on this case: a cheap one, all of them in turn, since each costs another call, and
+ * now and then a dear one. */
+uint32_t mla_relations_choose(const struct mla_case *test);
 
 #endif

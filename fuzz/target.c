@@ -9,11 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
-
 #include "fuzz/alone.h"
+#include "fuzz/guard.h"
 #include "fuzz/judge.h"
 #include "fuzz/kernels.h"
 #include "fuzz/record.h"
@@ -23,8 +20,6 @@
 #define FAMILIES_MAX  32
 #define ID_DIGITS     12
 #define DEADLY_MAX    1024
-#define DEAR_ONE_IN   12 /* cases with a dear relation, and rows judged of its second call */
-#define RELATION_ROWS 4
 #define ALONE_MAX     5 /* failures of one process that are run again, and the seconds of each */
 #define ALONE_SECONDS 10
 #define ALONE_ROOM    170 /* bytes of a reason that are kept before what is added */
@@ -100,15 +95,6 @@ static bool is_deadly(const struct mla_case *test)
     return false;
 }
 
-/* Memory given back is faulted in again by the next case, at more than most calls cost. */
-static void keep_memory(void)
-{
-#ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);
-    mallopt(M_TRIM_THRESHOLD, 256 << 20);
-#endif
-}
-
 static void start(void)
 {
     char error[MLA_CASE_ERROR_MAX];
@@ -116,7 +102,7 @@ static void start(void)
     const char *run = getenv("MLACHECK_RUN");
     state.ready = true;
     state.alone = getenv(MLA_ALONE_VARIABLE);
-    keep_memory();
+    mla_guard_keep_heap();
     if (mla_kernels_add(&state.kernels, spec == NULL ? "scalar" : spec, error, sizeof error) !=
         MLA_OK)
         give_up("MLACHECK_KERNEL", error);
@@ -191,33 +177,15 @@ static void keep(const struct mla_case *test, const char *spec, struct mla_verdi
         give_up("database", mla_store_message(state.store));
 }
 
-/* One of a set. */
-static uint32_t pick(uint32_t set, uint64_t bits)
-{
-    int64_t skip = (int64_t)(bits % (uint64_t)__builtin_popcount(set));
-    for (; skip > 0; skip--)
-        set &= set - 1;
-    return set & ~(set - 1);
-}
-
 /* Run alone to see whether relations repeat a failure, as `mlacheck run` would make the calls. */
 static bool asks_all(void)
 {
     return state.alone != NULL && strcmp(state.alone, "all") == 0;
 }
 
-/* A cheap relation every time, all of them in turn: each costs another call. A dear one now and
- * then. */
 static uint32_t choose_relations(const struct mla_case *test)
 {
-    if (asks_all())
-        return UINT32_MAX;
-    uint64_t bits = mla_number_mix(test->seed ^ test->row_seed);
-    uint64_t more = mla_number_mix(bits);
-    uint32_t set = pick(mla_relations_cheap((enum mla_op)test->op), bits);
-    if (more % DEAR_ONE_IN == 0)
-        set |= pick(mla_relations_dear((enum mla_op)test->op), more / DEAR_ONE_IN);
-    return set;
+    return asks_all() ? UINT32_MAX : mla_relations_choose(test);
 }
 
 /* From here until end_flight the death of this process is a finding on this case. */
@@ -249,7 +217,7 @@ static void judge(struct mla_subject *subject, const struct mla_case *test,
     struct mla_judge_options options = {.seconds_limit = asks_all() ? ALONE_SECONDS : 0,
                                         .oracle_threads = 1,
                                         .relations = choose_relations(test),
-                                        .relation_rows = RELATION_ROWS,
+                                        .relation_rows = MLA_RELATION_ROWS,
                                         .row_tests = MLA_JUDGE_ROW_TESTS};
     begin_flight(test, choice->spec);
     state.in_kernel = true;

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MLA_STORE_SCHEMA_VERSION 3
+#define MLA_STORE_SCHEMA_VERSION 4
 #define MLA_STORE_NULL           INT64_MIN /* an absent integer: stored as NULL */
 
 enum mla_store_status {
@@ -164,6 +164,36 @@ struct mla_store_bench {
 /* Store a timing of the current run, at once. ERR_WRITE for what the schema does not take. */
 int32_t mla_store_bench(struct mla_store *store, const struct mla_store_bench *bench);
 
+/* A check or a published rule that spoke against a kernel, on so many (>= 1) surveyed cases. */
+struct mla_store_catch {
+    bool is_rule; /* published; else a check of our own */
+    const char *name;
+    int64_t cases;
+};
+
+/* One search for a failing case of one kernel. */
+struct mla_store_trial {
+    const char *role;   /* fault, hidden, control, canary */
+    const char *fault;  /* name of the kernel */
+    const char *class;  /* of faults, else "" */
+    const char *op;     /* ring or sparse */
+    const char *search; /* random or guided */
+    int64_t trial;      /* number, from 0: unique with run, fault, op and search */
+    int64_t seed;
+    const char *outcome; /* killed, survived, not-applied */
+    int64_t executions, applied;
+    double cpu_seconds;
+    /* Of a kill; NULL otherwise. */
+    const char *verdict, *relation, *reason;
+    const struct mla_store_case *testcase;
+    int64_t surveyed;
+    const struct mla_store_catch *catches;
+    size_t catches_n;
+};
+/* Store a trial of the current run, its case and its catches, at once. ERR_WRITE for what the schema
+ * does not take. */
+int32_t mla_store_trial(struct mla_store *store, const struct mla_store_trial *trial);
+
 /*
  * In-flight note: which case a kernel is about to run, in a small mapped file beside the database
  * ("<db>-inflight-<pid>"), so that a killed process leaves a finding ("crash", reason "process
@@ -181,7 +211,7 @@ int32_t mla_store_find_line(struct mla_store *store, const char *prefix, char **
 /*
  * Tables a person reads. key: the number of a run as text, the beginning of a case id, or NULL.
  * NOT_FOUND when there is no such run or case; an empty table is no error. The latest run is that of a
- * command that judges, not of bench. Column names are stable.
+ * command that judges, not of bench or faults. Column names are stable.
  * A case counts once a run and kernel, by the gravest of its verdicts (fail-certain, crash,
  * timeout, fail-improbable, refused, unjudged, pass, unsupported); tallies are added.
  */
@@ -217,6 +247,11 @@ enum mla_store_view {
        kernel, threads, seconds, spread, gflops, gbytes (a second), of_peak, of_own_peak, noisy,
        reps */
     MLA_VIEW_SPEED,
+    /* the kill matrix of a run, NULL: of the latest that has one. fault, role, class, op, search, outcome
+       (killed: by at least half of the trials; survived, not-applied; a control: accused), trials,
+       killed (trials), executions, cpu_seconds (medians, NULL unless killed), testcase (12 digits),
+       detectors, criteria (names that caught it) */
+    MLA_VIEW_FAULTS,
     MLA_VIEW_N
 };
 /*

@@ -45,6 +45,9 @@ int32_t mla_store_flush_if_due(struct mla_store *store);
 /* Connect to the file, new or ours, in WAL mode; sets path and db. Refuses any other file. */
 int32_t mla_connect(struct mla_store *store, const char *path);
 
+/* Write a case unless it is there; its row number. Within a transaction. */
+int32_t mla_write_case(struct mla_store *store, const struct mla_store_case *testcase,
+                       int64_t *num);
 /* Write one verdict of a run, with its case, metrics and finding; within a transaction. */
 int32_t mla_write_verdict(struct mla_store *store, int64_t run,
                           const struct mla_store_verdict *verdict, const char *now);

@@ -23,6 +23,7 @@ struct mla_migrate_step {
 extern const unsigned char mla_schema_sql[];
 extern const unsigned char mla_schema_2_sql[];
 extern const unsigned char mla_schema_3_sql[];
+extern const unsigned char mla_schema_4_sql[];
 
 /*
  * Look without writing: OK with *version (0: an empty file), ERR_SCHEMA for a newer version or

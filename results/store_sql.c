@@ -23,9 +23,10 @@ static const char *const texts[MLA_SQL_N] = {
                            " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     [MLA_SQL_END_RUN] = "UPDATE run SET ended = ?2 WHERE id = ?1",
     [MLA_SQL_FIND_RUN] = "SELECT id, started FROM run WHERE id = ?1",
-    /* That judged: what was timed since has views of its own. */
-    [MLA_SQL_LATEST_RUN] = "SELECT id FROM run WHERE command <> 'bench'"
-                           " AND command NOT LIKE 'bench %' ORDER BY id DESC LIMIT 1",
+    /* That judged: what was timed or hunted since has views of its own. */
+    [MLA_SQL_LATEST_RUN] = "SELECT id FROM run WHERE command NOT IN ('bench', 'faults')"
+                           " AND command NOT LIKE 'bench %' AND command NOT LIKE 'faults %'"
+                           " ORDER BY id DESC LIMIT 1",
     /* The first one stays; only what version 1 did not ask for is filled in. */
     [MLA_SQL_INSERT_CASE] =
         "INSERT INTO testcase (id, line, op, family, region, heads, threads, ring_size, batch,"
@@ -63,6 +64,11 @@ static const char *const texts[MLA_SQL_N] = {
         "INSERT INTO bench (run, op, shape, testcase, kernel, is_peer, threads, seconds, spread,"
         " flops, bytes, peak, of_peak, isa, own_isa, of_own_peak, noisy, reps)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+    [MLA_SQL_INSERT_TRIAL] =
+        "INSERT INTO trial (run, role, fault, class, op, search, trial, seed, outcome, executions,"
+        " applied, cpu_seconds, verdict, relation, reason, testcase, surveyed)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+    [MLA_SQL_INSERT_CATCH] = "INSERT INTO catch (trial, kind, name, cases) VALUES (?1, ?2, ?3, ?4)",
 };
 
 int32_t mla_sql_fail(struct mla_store *store, const char *doing)

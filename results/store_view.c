@@ -54,6 +54,9 @@ struct view {
 #define SPEED_COLUMNS                                                                              \
     "run, started, \"commit\", cpu, op, shape, kernel, threads, seconds, spread, gflops, gbytes,"  \
     " of_peak, of_own_peak, noisy, reps"
+#define FAULTS_COLUMNS                                                                             \
+    "fault, role, class, op, search, outcome, trials, killed, median_executions AS executions,"    \
+    " median_seconds AS cpu_seconds, testcase, detectors, criteria"
 #define FINDING_ORDER " ORDER BY state <> 'open', last_seen DESC, id, kernel, verdict"
 
 static const struct view views[MLA_VIEW_N] = {
@@ -100,6 +103,10 @@ static const struct view views[MLA_VIEW_N] = {
     [MLA_VIEW_SPEED] = {"speed", KEY_RUN,
                         "SELECT " SPEED_COLUMNS " FROM speed ORDER BY run DESC, id LIMIT 500",
                         "SELECT " SPEED_COLUMNS " FROM speed WHERE run = ?1 ORDER BY id"},
+    [MLA_VIEW_FAULTS] = {"faults", KEY_RUN,
+                         "SELECT " FAULTS_COLUMNS
+                         " FROM kill_matrix WHERE run = (SELECT max(run) FROM trial) ORDER BY id",
+                         "SELECT " FAULTS_COLUMNS " FROM kill_matrix WHERE run = ?1 ORDER BY id"},
 };
 
 static int32_t latest_run(struct mla_store *store, int64_t *run)

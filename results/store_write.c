@@ -30,8 +30,7 @@ void mla_write_rollback(struct mla_store *store)
     (void)sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
-static int32_t write_case(struct mla_store *store, const struct mla_store_case *testcase,
-                          int64_t *num)
+int32_t mla_write_case(struct mla_store *store, const struct mla_store_case *testcase, int64_t *num)
 {
     sqlite3_stmt *stmt = mla_sql_get(store, MLA_SQL_INSERT_CASE);
     if (stmt == NULL) {
@@ -134,7 +133,7 @@ int32_t mla_write_verdict(struct mla_store *store, int64_t run,
                           const struct mla_store_verdict *verdict, const char *now)
 {
     int64_t num = 0;
-    int32_t status = write_case(store, verdict->testcase, &num);
+    int32_t status = mla_write_case(store, verdict->testcase, &num);
     if (status == MLA_STORE_OK) {
         status = write_row(store, run, num, verdict);
     }

@@ -102,7 +102,7 @@ check 'nothing to fuzz' 77 'nothing to run on this CPU' "$mlacheck" fuzz --time 
     --db "$dir/skip.db" --kernel "$unusable:unusable"
 check 'a hang' 1 'timeout' "$mlacheck" run --db "$db" --limit 0.5 \
     --kernel "$plugins/bad/mla_bad_call_hang.so" --case "$line"
-check 'nothing judged' 77 '"unsupported":1' "$mlacheck" run --db "$db" --kernel fault:plain \
+check 'nothing judged' 77 '"unsupported":1' "$mlacheck" run --db "$db" --kernel adversary:p-row \
     --case "${line/ set=-/ set=queries@0:0}" --json
 check 'no oracle is no pass' 77 'relations held bit for bit' "$mlacheck" run --db "$db" \
     --kernel scalar --case "$line" --oracle none --verbose

@@ -439,6 +439,7 @@ int mla_verb_fuzz(int argc, char **argv)
     if (hunt.options.op != NULL && strcmp(hunt.options.op, "oracle") == 0)
         return mla_options_fail(MLA_EXIT_USAGE, "fuzz",
                                 "--op 'oracle': must be ring, sparse, reject or all");
+    hunt.options.jobs = hunt.options.jobs > 0 ? hunt.options.jobs : 1;
     if (hunt.options.seconds <= 0)
         hunt.options.seconds = 60;
     code = check(&hunt.options);

@@ -19,7 +19,9 @@
 
 static const char help[] =
     "usage: mlacheck list WHAT [--db FILE] [--json]\n\n"
-    "  kernels    built-in kernels        faults     planted faults, controls, canaries\n"
+    "  kernels    built-in kernels        faults     planted faults (class, operations, cause), "
+    "controls,\n"
+    "                                                canaries\n"
     "  families   data families           relations  checks that need no oracle\n"
     "  criteria   published accuracy rules, for comparison\n"
     "  names      names used in cases     runs       stored runs\n"
@@ -90,14 +92,24 @@ static void list_relations(struct printer *p)
 
 static void list_fault_table(struct printer *p, const struct mla_fault *faults, size_t n)
 {
+    static const char *const operations[] = {"", "ring", "sparse", "ring sparse"};
     for (size_t i = 0; i < n; i++) {
-        char name[80], what[512];
-        snprintf(name, sizeof name, "fault:%s", faults[i].name);
-        snprintf(what, sizeof what, "%s%s%s%s%s", faults[i].class,
-                 faults[i].class[0] != '\0' ? " " : "",
-                 faults[i].operations & MLA_FAULT_ON_RING ? "ring " : "",
-                 faults[i].operations & MLA_FAULT_ON_SPARSE ? "sparse " : "", faults[i].what);
-        item(p, name, what);
+        const struct mla_fault *f = &faults[i];
+        const char *on = operations[f->operations & 3u], *cause = mla_cause_name(f->cause);
+        if (p->json) {
+            printf(
+                "%s{\"name\":\"fault:%s\",\"class\":\"%s\",\"operations\":\"%s\",\"cause\":\"%s\""
+                ",\"hidden\":\"%s\",\"what\":\"%s\"}",
+                p->n == 0 ? "[" : ",", f->name, f->class, on, cause,
+                f->hidden == NULL ? "" : f->hidden, f->what);
+        } else {
+            printf("fault:%-26s %-28s %-11s %-14s %s\n", f->name,
+                   f->class[0] == '\0' ? "-" : f->class, on, f->class[0] == '\0' ? "-" : cause,
+                   f->what);
+            if (f->hidden != NULL)
+                printf("%-32s hidden: %s\n", "", f->hidden);
+        }
+        p->n++;
     }
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A name may stand twice, with a value and without: no verb takes both. */
 static const struct option longs[] = {
     {"kernel", required_argument, NULL, 'k'},  {"set", required_argument, NULL, 's'},
     {"case", required_argument, NULL, 'c'},    {"id", required_argument, NULL, 'i'},
@@ -25,7 +26,8 @@ static const struct option longs[] = {
     {"relations", no_argument, NULL, 'R'},     {"in-process", no_argument, NULL, 'p'},
     {"json", no_argument, NULL, 'J'},          {"verbose", no_argument, NULL, 'v'},
     {"cases", required_argument, NULL, 'N'},   {"help", no_argument, NULL, 'h'},
-    {"peers", no_argument, NULL, 'P'},         {NULL, 0, NULL, 0}};
+    {"peers", no_argument, NULL, 'P'},         {"trials", required_argument, NULL, 'A'},
+    {"random", no_argument, NULL, 'D'},        {NULL, 0, NULL, 0}};
 
 int mla_options_fail(int code, const char *verb, const char *format, ...)
 {
@@ -108,6 +110,7 @@ static const char *take(struct mla_options *o, int letter, const char *text)
     case 'n':
         return integer(text, 1, &o->random) ? NULL : "an integer in 1 .. 2^63-1";
     case 'N':
+    case 'A':
         return integer(text, 1, &o->number) ? NULL : "an integer in 1 .. 2^63-1";
     case 'S':
         if (!integer(text, 0, &seed))
@@ -146,24 +149,43 @@ static const char *take(struct mla_options *o, int letter, const char *text)
     o->in_process = o->in_process || letter == 'p';
     o->json = o->json || letter == 'J';
     o->verbose = o->verbose || letter == 'v';
+    o->draws = o->draws || letter == 'D';
     o->peers = o->peers || letter == 'P';
     o->help = o->help || letter == 'h';
     return NULL;
+}
+
+/* Does another row of that name belong to the verb? */
+static bool gives_way(const struct option *row, const char *allowed)
+{
+    for (const struct option *o = longs; o->name != NULL; o++)
+        if (o->val != row->val && strcmp(o->name, row->name) == 0 &&
+            (strchr(allowed, o->val) != NULL || o < row))
+            return strchr(allowed, row->val) == NULL;
+    return false;
+}
+
+/* The table as this verb reads it: each name once. */
+static void choose_rows(const char *allowed, struct option *rows)
+{
+    size_t n = 0;
+    for (const struct option *o = longs; o->name != NULL; o++)
+        if (!gives_way(o, allowed))
+            rows[n++] = *o;
+    rows[n] = (struct option){NULL, 0, NULL, 0};
 }
 
 int mla_options_parse(struct mla_options *options, const char *verb, const char *allowed, int argc,
                       char **argv)
 {
     int letter;
-    *options = (struct mla_options){.db = "results/mlacheck.db",
-                                    .random = -1,
-                                    .number = -1,
-                                    .seed = 1,
-                                    .jobs = 1,
-                                    .relations = true};
+    struct option rows[sizeof longs / sizeof longs[0]];
+    choose_rows(allowed, rows);
+    *options = (struct mla_options){
+        .db = "results/mlacheck.db", .random = -1, .number = -1, .seed = 1, .relations = true};
     opterr = 0;
     optind = 1;
-    while ((letter = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
+    while ((letter = getopt_long(argc, argv, ":", rows, NULL)) != -1) {
         if (letter == '?' || letter == ':')
             return mla_options_fail(MLA_EXIT_USAGE, verb, "flag '%s' %s (mlacheck %s --help)",
                                     optopt != 0 && letter == '?' ? (char[]){'-', (char)optopt, 0}

@@ -32,17 +32,18 @@ struct mla_options {
     int cases_n;
     const char *ids[MLA_OPTIONS_LIST_MAX];
     int ids_n;
-    const char *op; /* "ring", "sparse", "reject", "oracle", "all"; NULL: not given */
-    const char *db; /* database path */
-    int64_t random; /* cases to draw; -1: not given */
-    int64_t number; /* --cases: of a selfcheck; -1: not given */
-    uint64_t seed;  /* default 1 */
-    double seconds; /* --time: of a fuzz run in all, of each thing timed; 0: not given */
-    double limit;   /* --limit: seconds of one kernel call or input; 0: not given */
-    int64_t jobs;
-    const char *shape;                    /* --shape, a glob; NULL: not given */
+    const char *op;    /* "ring", "sparse", "reject", "oracle", "all"; NULL: not given */
+    const char *db;    /* database path */
+    int64_t random;    /* cases to draw; -1: not given */
+    int64_t number;    /* --cases of a selfcheck, --trials of faults; -1: not given */
+    uint64_t seed;     /* default 1 */
+    double seconds;    /* --time: of a fuzz run in all, of each thing timed; 0: not given */
+    double limit;      /* --limit: seconds of one kernel call or input; 0: not given */
+    int64_t jobs;      /* 0: not given */
+    const char *shape; /* --shape, a glob; NULL: not given */
     int threads[MLA_OPTIONS_THREADS_MAX]; /* --threads */
     int threads_n;                        /* 0: not given */
+    bool draws;                           /* --random of faults: without feedback */
     bool peers;                           /* --peers: time other libraries too */
     bool plain_oracle;                    /* --oracle definition */
     bool no_oracle;                       /* --oracle none */
@@ -80,6 +81,7 @@ int mla_verb_list(int argc, char **argv);
 int mla_verb_show(int argc, char **argv);
 int mla_verb_bench(int argc, char **argv);
 int mla_verb_selfcheck(int argc, char **argv);
+int mla_verb_faults(int argc, char **argv);
 
 /* Set by Ctrl-C: finish the case, store, report. */
 extern volatile int mla_interrupted;

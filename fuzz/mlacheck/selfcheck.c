@@ -336,6 +336,7 @@ int mla_verb_selfcheck(int argc, char **argv)
     if (check.options.words_n > 0)
         return mla_options_fail(MLA_EXIT_USAGE, "selfcheck", "unexpected word '%s'",
                                 check.options.words[0]);
+    check.options.jobs = check.options.jobs > 0 ? check.options.jobs : 1;
     if (check.options.number < 0)
         check.options.number = 5000;
     code = read_kernels(&check);

@@ -18,6 +18,7 @@ static const char help[] =
     "                                       published rules would have said (mlacheck list "
     "criteria)\n"
     "       mlacheck show bench [NUMBER]    what was timed, newest first, or in one run\n"
+    "       mlacheck show faults [NUMBER]   a kill matrix (default: the latest)\n"
     "       mlacheck show case HASH         a stored case: its line and every verdict\n"
     "       mlacheck show kernel NAME       promises and arithmetic models\n"
     "flags: --db FILE, --json\n";
@@ -215,16 +216,17 @@ int mla_verb_show(int argc, char **argv)
     const struct pair *pair = NULL;
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
         pair = strcmp(o.words[0], pairs[i].word) == 0 ? &pairs[i] : pair;
-    bool bench = strcmp(o.words[0], "bench") == 0;
-    if (pair == NULL && !bench && strcmp(o.words[0], "case") != 0)
+    bool bench = strcmp(o.words[0], "bench") == 0, faults = strcmp(o.words[0], "faults") == 0;
+    if (pair == NULL && !bench && !faults && strcmp(o.words[0], "case") != 0)
         return mla_options_fail(MLA_EXIT_USAGE, "show",
-                                "'%s': must be run, accuracy, bench, case or kernel", o.words[0]);
+                                "'%s': must be run, accuracy, bench, faults, case or kernel",
+                                o.words[0]);
     struct mla_store *store = mla_options_read_store(&o, "show");
     if (store == NULL)
         return MLA_EXIT_ENVIRONMENT;
-    if (bench)
-        code = print_view(&o, store, MLA_VIEW_SPEED, o.words_n > 1 ? o.words[1] : NULL,
-                          MLA_EXIT_USAGE);
+    if (bench || faults)
+        code = print_view(&o, store, faults ? MLA_VIEW_FAULTS : MLA_VIEW_SPEED,
+                          o.words_n > 1 ? o.words[1] : NULL, MLA_EXIT_USAGE);
     else
         code = pair != NULL ? show_pair(&o, store, pair) : show_case(&o, store);
     mla_store_close(store);
