@@ -65,6 +65,27 @@ static void test_line_round_trip_and_id(void **state)
 }
 
 /* Every single damaged byte: either refused, or another canonical case with another line. */
+/* Version 2 adds `bits` at the end; a line that keeps all of them stays one of version 1. */
+static void test_few_bits_are_version_two(void **state)
+{
+    struct mla_case test, again;
+    char line[MLA_CASE_LINE_MAX], old[MLA_CASE_LINE_MAX], error[MLA_CASE_ERROR_MAX];
+    (void)state;
+    parse(ring_line, &test);
+    assert_int_equal(test.bits, MLA_CASE_BITS_ALL);
+    mla_case_format(&test, old);
+    mla_case_set_bits(&test, 3);
+    mla_case_format(&test, line);
+    assert_memory_equal(line, "ring v=2 R=2", 12);
+    assert_string_equal(strstr(line, "q.0@"), "q.0@0:8000 bits=3");
+    parse(line, &again);
+    assert_int_equal(again.bits, 3);
+    assert_null(mla_case_problem(&again, INT64_MAX, error));
+    mla_case_set_bits(&again, MLA_CASE_BITS_ALL);
+    mla_case_format(&again, line);
+    assert_string_equal(line, old);
+}
+
 static void test_damaged_lines_are_refused(void **state)
 {
     char line[sizeof ring_line], again[MLA_CASE_LINE_MAX], error[MLA_CASE_ERROR_MAX];
@@ -321,6 +342,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_line_means_what_it_says),
         cmocka_unit_test(test_line_round_trip_and_id),
+        cmocka_unit_test(test_few_bits_are_version_two),
         cmocka_unit_test(test_damaged_lines_are_refused),
         cmocka_unit_test(test_refusals_name_the_field),
         cmocka_unit_test(test_problems_are_found),
