@@ -125,10 +125,17 @@ static void test_refusals_name_the_field(void **state)
     refused("", "op");
     refused("rink v=1", "op");
     refused("ring", "'v'");
-    refused("ring v=2 R=1", "v = '2'");
+    refused("ring v=3 R=1", "v = '3'");
+    refused("ring v=0 R=1", "v = '0'");
     refused("ring R=2", "'v'");
     snprintf(line, sizeof line, "%s ", ring_line); /* a field of nothing after the last */
     refused(line, "put");
+    static const char *const bits[] = {"", " bits=0", " bits=8", " bits=+1"}; /* 8 is v=1 */
+    for (int i = 0; i < 4; i++) {
+        snprintf(line, sizeof line, "%s%s", ring_line, bits[i]);
+        line[strlen("ring v=")] = '2';
+        refused(line, "bits");
+    }
     snprintf(line, sizeof line, "%.*s", (int)(strstr(ring_line, " put") - ring_line), ring_line);
     refused(line, "'put'");
     memcpy(line, ring_line, sizeof ring_line);

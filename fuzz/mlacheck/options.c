@@ -35,6 +35,8 @@ static const struct option longs[] = {{"kernel", required_argument, NULL, 'k'},
                                       {"cases", required_argument, NULL, 'N'},
                                       {"help", no_argument, NULL, 'h'},
                                       {"peers", no_argument, NULL, 'P'},
+                                      {"out", required_argument, NULL, 'u'},
+                                      {"blame", no_argument, NULL, 'b'},
                                       {NULL, 0, NULL, 0}};
 
 int mla_options_fail(int code, const char *verb, const char *format, ...)
@@ -135,6 +137,9 @@ static const char *take(struct mla_options *o, int letter, const char *text)
         return NULL;
     case 'T':
         return thread_counts(text, o) ? NULL : "up to 8 integers in 1 .. 256, as in 1,2";
+    case 'u':
+        o->out = text;
+        return text[0] != '\0' ? NULL : "a path";
     case 'd':
         o->db = text;
         return text[0] != '\0' ? NULL : "a path";
@@ -153,6 +158,7 @@ static const char *take(struct mla_options *o, int letter, const char *text)
     o->json = o->json || letter == 'J';
     o->verbose = o->verbose || letter == 'v';
     o->peers = o->peers || letter == 'P';
+    o->blame = o->blame || letter == 'b';
     o->help = o->help || letter == 'h';
     return NULL;
 }

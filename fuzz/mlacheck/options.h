@@ -40,12 +40,14 @@ struct mla_options {
     double seconds; /* --time: of a fuzz run in all, of each thing timed; 0: not given */
     double limit;   /* --limit: seconds of one kernel call or input; 0: not given */
     int64_t jobs;
+    const char *out;                      /* --out: a file to append to; NULL: not given */
     const char *shape;                    /* --shape, a glob; NULL: not given */
     int threads[MLA_OPTIONS_THREADS_MAX]; /* --threads */
     int threads_n;                        /* 0: not given */
     bool peers;                           /* --peers: time other libraries too */
     bool plain_oracle;                    /* --oracle definition */
     bool slow;
+    bool blame;      /* --blame: say in words what is wrong */
     bool relations;  /* default true */
     bool in_process; /* call kernels without a child */
     bool json;
@@ -78,6 +80,7 @@ int mla_verb_list(int argc, char **argv);
 int mla_verb_show(int argc, char **argv);
 int mla_verb_bench(int argc, char **argv);
 int mla_verb_selfcheck(int argc, char **argv);
+int mla_verb_shrink(int argc, char **argv);
 
 /* Set by Ctrl-C: finish the case, store, report. */
 extern volatile int mla_interrupted;
