@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * blame_keys.c - under equal scores every key weighs the same: which take part, and how often?
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "fuzz/blame_internal.h"
+
+static bool explain(const struct mla_probe *p, const struct mla_blame_weights *w,
+                    struct mla_blame *blame)
+{
+    char missing[256], extra[256], more[256], less[256];
+    int64_t missing_n = w->n[MLA_MARK_MISSING], extra_n = w->n[MLA_MARK_EXTRA];
+    int64_t more_n = w->n[MLA_MARK_MORE], less_n = w->n[MLA_MARK_LESS];
+    mla_blame_name_places(p, w, MLA_MARK_MISSING, missing);
+    mla_blame_name_places(p, w, MLA_MARK_EXTRA, extra);
+    mla_blame_name_places(p, w, MLA_MARK_MORE, more);
+    mla_blame_name_places(p, w, MLA_MARK_LESS, less);
+    double lost = w->weight[MLA_MARK_MISSING] + w->weight[MLA_MARK_LESS];
+    double won = w->weight[MLA_MARK_EXTRA] + w->weight[MLA_MARK_MORE];
+    if (missing_n > 0 && won == 0)
+        return mla_blame_say(blame, MLA_CAUSE_KEYS_MISSING, "Visible keys take no part: %s.",
+                             missing);
+    if (extra_n > 0 && lost == 0)
+        return mla_blame_say(blame, MLA_CAUSE_KEYS_EXTRA,
+                             "Keys that the row must not see take part: %s.", extra);
+    if (more_n > 0 && lost == 0)
+        return mla_blame_say(blame, MLA_CAUSE_KEYS_TWICE,
+                             "Visible keys count more often than they are there: %s.", more);
+    if (less_n > 0 && missing_n == 0 && won == 0)
+        return mla_blame_say(blame, MLA_CAUSE_KEYS_TWICE,
+                             "Keys count less often than they are listed: %s.", less);
+    if (missing_n > 0 && fabs(lost - won) < 0.25 * lost)
+        return mla_blame_say(blame, MLA_CAUSE_KEYS_ELSEWHERE,
+                             "The weight of %s sits on %s: keys or values are read from another "
+                             "place than their own.",
+                             missing, extra_n > 0 ? extra : more);
+    return mla_blame_say(blame, MLA_CAUSE_UNKNOWN,
+                         "Under equal scores %.3g of the weight is lost by visible keys and %.3g "
+                         "won by keys that have it not: no single shift or count explains that.",
+                         lost, won);
+}
+
+bool mla_blame_keys(struct mla_probe *p, struct mla_blame *blame)
+{
+    struct mla_blame_weights w;
+    double *flat = calloc((size_t)p->places_n, sizeof *flat);
+    bool found = false;
+    if (flat == NULL)
+        return mla_blame_say(blame, MLA_CAUSE_UNKNOWN, "Out of memory.");
+    mla_probe_set_scores(p, flat);
+    free(flat);
+    if (!mla_blame_weights_measure(p, &w))
+        found = mla_blame_say(blame, MLA_CAUSE_UNKNOWN,
+                              "The weights of the keys could not be measured: %s.",
+                              p->places_n / p->value_n >= MLA_PROBE_CALLS_MAX
+                                  ? "there are too many; shrink the case first"
+                                  : "the kernel did not return");
+    else if (!w.finite)
+        found = mla_blame_say(blame, MLA_CAUSE_NOT_FINITE,
+                              "The row is not finite even with all scores 0 and values 0 or 1.");
+    else if (w.n[MLA_MARK_RIGHT] != p->places_n)
+        found = explain(p, &w, blame);
+    else if (fabs(w.common - 1) > 0x1p-4 && p->visible_n > 0)
+        found =
+            mla_blame_say(blame, MLA_CAUSE_WEIGHTS_OFF,
+                          "Under equal scores all keys weigh the same, but %.4g of what is due: "
+                          "the sum they are divided by is not theirs.",
+                          w.common);
+    mla_blame_weights_free(&w);
+    return found;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * blame_scores.c - are the weights right where scores differ?
+ *
+ * All keys take part as often as they should (blame_keys.c has seen to that), so what is wrong now is
+ * how scores become weights. The logarithm of measured over true weight, key by key, has the shape of
+ * the mistake: a line in the score is a wrong scale, steps by block are rescales that did not happen.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "fuzz/blame_internal.h"
+#include "fuzz/probe_maps.h"
+
+/* Rounding to bf16, some times over: 16 half units of 2^-8. */
+#define COARSE 0x1p-4
+/* Smaller weights are left out: kernels may flush them. */
+#define WEIGHT_MIN 1e-9
+
+/* One visible key: its score and ln(measured / (common * true)). */
+struct point {
+    int64_t place;
+    double x, off;
+};
+
+struct points {
+    int64_t n;
+    struct point *list;
+    double max_x, min_x, worst; /* worst |off| */
+    int64_t lost_n;             /* of weight 0 where there must be some */
+};
+
+static bool collect(const struct mla_probe *p, const struct mla_blame_weights *w, struct points *s)
+{
+    *s = (struct points){.list = calloc((size_t)p->places_n, sizeof *s->list),
+                         .max_x = -INFINITY,
+                         .min_x = INFINITY};
+    for (int64_t i = 0; s->list != NULL && i < p->places_n; i++) {
+        double due = w->common * (double)p->times[i] * p->weights[i];
+        if (due < WEIGHT_MIN)
+            continue;
+        s->max_x = fmax(s->max_x, p->scores[i]);
+        s->min_x = fmin(s->min_x, p->scores[i]);
+        s->lost_n += w->measured[i] <= 0;
+        if (w->measured[i] <= 0)
+            continue;
+        double off = log(w->measured[i] / due);
+        s->worst = fmax(s->worst, fabs(off));
+        s->list[s->n++] = (struct point){i, p->scores[i], off};
+    }
+    return s->list != NULL;
+}
+
+/* What the declared rounding of scores may do to a weight, and what bf16 scores would. */
+static double allowed(const struct mla_probe *p, const struct points *s, bool as_bf16)
+{
+    const struct mla_model *m =
+        p->tensors->test.op == MLA_OP_RING ? &p->kernel->ring_model : &p->kernel->sparse_model;
+    double u = as_bf16 ? 0x1p-7 : 4 * m->score_u + 64 * m->add_u;
+    return COARSE + u * (fabs(s->max_x) + fabs(s->min_x));
+}
+
+/* off = a + c*x by least squares; rms of what is left. */
+static double fit_line(const struct points *s, double *c)
+{
+    double mx = 0, my = 0, xx = 0, xy = 0, rest = 0, n = (double)s->n;
+    for (int64_t i = 0; i < s->n; i++) {
+        mx += s->list[i].x / n;
+        my += s->list[i].off / n;
+    }
+    for (int64_t i = 0; i < s->n; i++) {
+        xx += (s->list[i].x - mx) * (s->list[i].x - mx);
+        xy += (s->list[i].x - mx) * (s->list[i].off - my);
+    }
+    *c = xx > 0 ? xy / xx : 0;
+    for (int64_t i = 0; i < s->n; i++) {
+        double d = s->list[i].off - my - *c * (s->list[i].x - mx);
+        rest += d * d;
+    }
+    return sqrt(rest / n);
+}
+
+/* The places, in order, in how many stretches of one factor? 0: not so. *at: where the first ends. */
+static int64_t count_steps(const struct points *s, int64_t *at)
+{
+    int64_t steps = 1;
+    *at = -1;
+    for (int64_t i = 1; i < s->n; i++)
+        if (fabs(s->list[i].off - s->list[i - 1].off) > COARSE) {
+            steps++;
+            *at = *at < 0 ? s->list[i].place : *at;
+        }
+    return steps * 8 <= s->n ? steps : 0;
+}
+
+/* Which columns of query and key make no difference to the scores? */
+static void name_unused(struct mla_probe *p, struct mla_blame *blame)
+{
+    int64_t width = p->value_n + p->rope_n, value_n = 0, rope_n = 0;
+    bool *used = calloc((size_t)width, sizeof *used);
+    if (used != NULL && mla_probe_find_score_columns(p, used)) {
+        for (int64_t c = 0; c < width; c++)
+            *(c < p->value_n ? &value_n : &rope_n) += !used[c];
+        if (rope_n + value_n > 0)
+            mla_blame_add(blame,
+                          "Columns of query and key that play no part in the scores: %" PRId64
+                          " of the %" PRId64 " that are also value, %" PRId64
+                          " of the other %" PRId64 ".",
+                          value_n, p->value_n, rope_n, p->rope_n);
+    }
+    free(used);
+}
+
+static bool explain(struct mla_probe *p, const struct points *s, struct mla_blame *blame)
+{
+    double slope, rest = fit_line(s, &slope), spread = s->max_x - s->min_x;
+    int64_t at, steps = count_steps(s, &at);
+    if (spread > 1 && fabs(slope + 1) < 0.02 && rest < COARSE) {
+        mla_blame_say(blame, MLA_CAUSE_WEIGHTS_OFF,
+                      "All visible keys weigh the same although their scores span %.3g.", spread);
+        name_unused(p, blame);
+        return true;
+    }
+    if (fabs(slope) * spread > COARSE && rest < 0.1 * fabs(slope) * spread)
+        return mla_blame_say(
+            blame, MLA_CAUSE_WEIGHTS_OFF,
+            "The right keys have wrong weights, off by exp(%.4g * score): as if the "
+            "scale were %.4g times what it is.",
+            slope, 1 + slope);
+    if (steps > 1)
+        return mla_blame_say(blame, MLA_CAUSE_WEIGHTS_OFF,
+                             "The right keys have wrong weights, by factors that are the same "
+                             "throughout each of %" PRId64
+                             " stretches of keys; the first step is at "
+                             "place %" PRId64 ": a rescale between blocks is wrong or missing.",
+                             steps, at);
+    if (s->lost_n == 0 && s->worst < allowed(p, s, true))
+        return mla_blame_say(blame, MLA_CAUSE_PRECISION,
+                             "The weights are right but for rounding: off by up to %.3g, which is "
+                             "more than declared and no more than scores in bf16 would give.",
+                             expm1(s->worst));
+    return mla_blame_say(
+        blame, MLA_CAUSE_WEIGHTS_OFF,
+        "The right keys have wrong weights under the case's scores: off by factors "
+        "up to %.3g%s.",
+        exp(s->worst), s->lost_n > 0 ? ", and some have none at all" : "");
+}
+
+bool mla_blame_scores(struct mla_probe *p, struct mla_blame *blame)
+{
+    struct mla_blame_weights w;
+    struct points points = {0};
+    char extra[256];
+    bool found = false;
+    mla_probe_set_scores(p, p->case_scores);
+    if (!mla_blame_weights_measure(p, &w) || !collect(p, &w, &points)) {
+        found = mla_blame_say(blame, MLA_CAUSE_UNKNOWN,
+                              "The kernel did not return when its weights were measured under the "
+                              "case's scores.");
+    } else if (!w.finite) {
+        found =
+            mla_blame_say(blame, MLA_CAUSE_NOT_FINITE,
+                          "The case's scores alone make the row not finite, whatever the values "
+                          "are.");
+    } else if (w.n[MLA_MARK_EXTRA] > 0) {
+        mla_blame_name_places(p, &w, MLA_MARK_EXTRA, extra);
+        found =
+            mla_blame_say(blame, MLA_CAUSE_KEYS_EXTRA,
+                          "Under the case's scores (not under equal ones) keys that the row must "
+                          "not see take part: %s.",
+                          extra);
+    } else if (points.lost_n > 0 || points.worst > allowed(p, &points, false)) {
+        found = explain(p, &points, blame);
+    } else if (fabs(w.common - 1) > COARSE && points.n > 0) {
+        found =
+            mla_blame_say(blame, MLA_CAUSE_WEIGHTS_OFF,
+                          "Under the case's scores the weights are in proportion, but sum to %.4g: "
+                          "numerator and denominator are not of the same weights.",
+                          w.total);
+    }
+    free(points.list);
+    mla_blame_weights_free(&w);
+    return found;
+}
