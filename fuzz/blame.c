@@ -137,6 +137,25 @@ static bool touches_hidden(struct mla_probe *p, struct mla_blame *blame)
                          "NaN in their values makes the row NaN, numbers there do nothing.");
 }
 
+/* Copies hide one another: of 127 entries for one key none is missed. Ask again with distinct ones. */
+static bool by_distinct_list(struct mla_probe *p, struct mla_blame *blame)
+{
+    struct mla_case test = p->tensors->test;
+    struct mla_probe other;
+    char error[MLA_CASE_ERROR_MAX];
+    if (test.op != MLA_OP_SPARSE || test.sparse.dense || test.indices == MLA_INDICES_DISTINCT)
+        return false;
+    test.indices = MLA_INDICES_DISTINCT;
+    test.put_n = 0;
+    bool found = mla_probe_begin(&other, &test, p->kernel, p->row, p->call_seconds, error) &&
+                 mla_blame_keys(&other, blame);
+    if (found)
+        mla_blame_add(blame, "That is with a list of distinct rows; the case's own hides it.");
+    p->calls_n += other.calls_n;
+    mla_probe_end(&other);
+    return found;
+}
+
 /* Rows, keys and weights are right. */
 static bool by_size(const struct mla_probe *p, const struct mla_verdict *v, struct mla_blame *blame)
 {
@@ -162,10 +181,22 @@ static bool by_size(const struct mla_probe *p, const struct mla_verdict *v, stru
         p->case_error);
 }
 
+/* Is log-sum-exp right while the output is wrong, or both? */
+static void add_statistics(double off, struct mla_blame *blame)
+{
+    if (!isfinite(off) || blame->cause == MLA_CAUSE_UNSTEADY || blame->cause == MLA_CAUSE_STATS_OFF)
+        return;
+    if (fabs(off) < 0x1p-4)
+        mla_blame_add(blame, "The row's log-sum-exp in the case is right.");
+    else
+        mla_blame_add(blame, "The row's log-sum-exp in the case is off by %.3g.", off);
+}
+
 static void experiment(struct mla_probe *p, const struct mla_verdict *v, struct mla_blame *blame)
 {
     if (is_unsteady(p, blame) || mla_blame_rows(p, blame) || mla_blame_columns(p, blame) ||
-        mla_blame_keys(p, blame) || mla_blame_scores(p, blame) || touches_hidden(p, blame))
+        mla_blame_keys(p, blame) || mla_blame_scores(p, blame) || touches_hidden(p, blame) ||
+        mla_blame_score_columns(p, blame) || by_distinct_list(p, blame))
         return;
     by_size(p, v, blame);
 }
@@ -178,10 +209,13 @@ void mla_blame_find(const struct mla_case *test, const struct mla_kernel *kernel
     *blame = (struct mla_blame){.cause = MLA_CAUSE_UNKNOWN};
     if (by_verdict(verdict, blame) || (!verdict->has_row && by_relation(verdict, blame)))
         return;
-    if (mla_probe_begin(&probe, test, kernel, verdict->row, call_seconds, error))
+    if (mla_probe_begin(&probe, test, kernel, verdict->row, call_seconds, error)) {
+        double off = probe.case_lse_off;
         experiment(&probe, verdict, blame);
-    else
+        add_statistics(off, blame);
+    } else {
         mla_blame_say(blame, MLA_CAUSE_UNKNOWN, "No experiment could be made: %s.", error);
+    }
     blame->calls_n = probe.calls_n;
     mla_probe_end(&probe);
 }

@@ -52,6 +52,8 @@ void mla_blame_name_row(const struct mla_probe *probe, struct mla_row row, char 
 bool mla_blame_keys(struct mla_probe *probe, struct mla_blame *blame);
 /* blame_scores.c: with the case's own scores: are the weights right? false: yes. */
 bool mla_blame_scores(struct mla_probe *probe, struct mla_blame *blame);
+/* blame_scores.c: do all columns of query and key make the scores? false: yes, or that cannot be told. */
+bool mla_blame_score_columns(struct mla_probe *probe, struct mla_blame *blame);
 /* blame_maps.c: is the row another's, are columns moved? false: no. */
 bool mla_blame_rows(struct mla_probe *probe, struct mla_blame *blame);
 bool mla_blame_columns(struct mla_probe *probe, struct mla_blame *blame);

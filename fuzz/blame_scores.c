@@ -29,6 +29,8 @@ struct points {
     struct point *list;
     double max_x, min_x, worst; /* worst |off| */
     int64_t lost_n;             /* of weight 0 where there must be some */
+    int64_t risen_n;            /* with weight where there must be next to none */
+    double risen;               /* their share */
 };
 
 static bool collect(const struct mla_probe *p, const struct mla_blame_weights *w, struct points *s)
@@ -38,6 +40,9 @@ static bool collect(const struct mla_probe *p, const struct mla_blame_weights *w
                          .min_x = INFINITY};
     for (int64_t i = 0; s->list != NULL && i < p->places_n; i++) {
         double due = w->common * (double)p->times[i] * p->weights[i];
+        bool risen = p->times[i] > 0 && due < WEIGHT_MIN && w->measured[i] > 1e-3;
+        s->risen_n += risen;
+        s->risen += risen ? w->measured[i] / w->total : 0;
         if (due < WEIGHT_MIN)
             continue;
         s->max_x = fmax(s->max_x, p->scores[i]);
@@ -94,34 +99,34 @@ static int64_t count_steps(const struct points *s, int64_t *at)
     return steps * 8 <= s->n ? steps : 0;
 }
 
-/* Which columns of query and key make no difference to the scores? */
-static void name_unused(struct mla_probe *p, struct mla_blame *blame)
+/* All scores of visible keys ignored? Their weights are then equal, whatever is due. */
+static bool is_flat(const struct mla_probe *p, const struct mla_blame_weights *w)
 {
-    int64_t width = p->value_n + p->rope_n, value_n = 0, rope_n = 0;
-    bool *used = calloc((size_t)width, sizeof *used);
-    if (used != NULL && mla_probe_find_score_columns(p, used)) {
-        for (int64_t c = 0; c < width; c++)
-            *(c < p->value_n ? &value_n : &rope_n) += !used[c];
-        if (rope_n + value_n > 0)
-            mla_blame_add(blame,
-                          "Columns of query and key that play no part in the scores: %" PRId64
-                          " of the %" PRId64 " that are also value, %" PRId64
-                          " of the other %" PRId64 ".",
-                          value_n, p->value_n, rope_n, p->rope_n);
-    }
-    free(used);
+    double least = INFINITY, most = 0;
+    for (int64_t i = 0; i < p->places_n; i++)
+        if (p->times[i] > 0) {
+            least = fmin(least, w->measured[i] / (double)p->times[i]);
+            most = fmax(most, w->measured[i] / (double)p->times[i]);
+        }
+    return most < 1.1 * least;
 }
 
-static bool explain(struct mla_probe *p, const struct points *s, struct mla_blame *blame)
+bool mla_blame_score_columns(struct mla_probe *p, struct mla_blame *blame)
+{
+    struct mla_probe_columns n;
+    if (!mla_probe_count_score_columns(p, &n) || (n.value_n == p->value_n && n.rope_n == p->rope_n))
+        return false;
+    return mla_blame_say(blame, MLA_CAUSE_WEIGHTS_OFF,
+                         "Not the right columns make the scores: of %" PRId64
+                         " that are also value %" PRId64 " take part, of %" PRId64
+                         " others %" PRId64 ".",
+                         p->value_n, n.value_n, p->rope_n, n.rope_n);
+}
+
+static bool explain(const struct mla_probe *p, const struct points *s, struct mla_blame *blame)
 {
     double slope, rest = fit_line(s, &slope), spread = s->max_x - s->min_x;
     int64_t at, steps = count_steps(s, &at);
-    if (spread > 1 && fabs(slope + 1) < 0.02 && rest < COARSE) {
-        mla_blame_say(blame, MLA_CAUSE_WEIGHTS_OFF,
-                      "All visible keys weigh the same although their scores span %.3g.", spread);
-        name_unused(p, blame);
-        return true;
-    }
     if (fabs(slope) * spread > COARSE && rest < 0.1 * fabs(slope) * spread)
         return mla_blame_say(
             blame, MLA_CAUSE_WEIGHTS_OFF,
@@ -170,6 +175,19 @@ bool mla_blame_scores(struct mla_probe *p, struct mla_blame *blame)
                           "Under the case's scores (not under equal ones) keys that the row must "
                           "not see take part: %s.",
                           extra);
+    } else if (is_flat(p, &w) && (points.risen_n > 0 || points.max_x - points.min_x > 1)) {
+        found = mla_blame_score_columns(p, blame) ||
+                mla_blame_say(blame, MLA_CAUSE_WEIGHTS_OFF,
+                              "All visible keys weigh the same although their scores differ.");
+    } else if (points.risen_n > 0) {
+        found =
+            mla_blame_say(blame, MLA_CAUSE_WEIGHTS_OFF,
+                          "%" PRId64 " visible keys whose scores leave them next to no weight have "
+                          "%.3g of it; all weights sum to %.4g%s.",
+                          points.risen_n, points.risen, w.total,
+                          w.total > 1.1 ? ": what came before a rise of the maximum is not "
+                                          "scaled down as the sum is"
+                                        : "");
     } else if (points.lost_n > 0 || points.worst > allowed(p, &points, false)) {
         found = explain(p, &points, blame);
     } else if (fabs(w.common - 1) > COARSE && points.n > 0) {

@@ -64,7 +64,8 @@ static bool is_right(const char *name, const struct mla_kernel *kernel, enum mla
            blame.calls_n, blame.text);
     mla_case_format(&test, line);
     if (blame.cause != cause)
-        printf("        %s: %s\n        %s\n", mla_verdict_name(verdict.kind), verdict.reason, line);
+        printf("        %s: %s\n        %s\n", mla_verdict_name(verdict.kind), verdict.reason,
+               line);
     return blame.cause == cause;
 }
 

@@ -104,6 +104,20 @@ double mla_probe_read(const struct mla_probe *p, struct mla_row row, int64_t col
     return (double)mla_number_from_bf16(out[mla_judge_place(p->tensors, row, column)]);
 }
 
+static double read_lse(const struct mla_probe *p)
+{
+    const struct mla_ring_args *r = &p->tensors->ring;
+    if (!p->has_stats)
+        return NAN;
+    if (!is_ring(p)) {
+        const float *pair = p->tensors->sparse.stats + 2 * mla_probe_query_number(p, p->row);
+        return (double)pair[0] + log((double)pair[1]);
+    }
+    const float *max = p->tensors->stats[p->row.rank] +
+                       (p->row.batch * r->heads + p->row.head) * 2 * r->q_rows + p->row.row;
+    return (double)max[0] + log((double)max[r->q_rows]);
+}
+
 bool mla_probe_call(struct mla_probe *p)
 {
     struct mla_call call;
@@ -112,6 +126,7 @@ bool mla_probe_call(struct mla_probe *p)
     p->calls_n++;
     for (int64_t c = 0; c < p->value_n; c++)
         p->out[c] = mla_probe_read(p, p->row, c);
+    p->lse = read_lse(p);
     return call.end == MLA_CALL_RETURNED && call.status == MLA_OK;
 }
 
@@ -154,6 +169,7 @@ static void set_weights(struct mla_probe *p)
     }
     for (int64_t i = 0; i < p->places_n && sum > 0; i++)
         p->weights[i] /= sum;
+    p->lse_due = max + log(sum);
 }
 
 void mla_probe_set_scores(struct mla_probe *p, const double *scores)
@@ -243,6 +259,7 @@ static void take_case_error(struct mla_probe *p)
     memcpy(p->scores, p->case_scores, (size_t)p->places_n * sizeof *p->scores);
     set_weights(p);
     p->case_finite = true;
+    p->case_lse_off = p->lse - p->lse_due;
     for (int64_t c = 0; c < p->value_n; c++) {
         double o = 0, size = 0;
         for (int64_t i = 0; i < p->places_n; i++) {
@@ -269,6 +286,7 @@ bool mla_probe_begin(struct mla_probe *p, const struct mla_case *test,
                             .row = row,
                             .value_n = mla_case_value_width(test),
                             .rope_n = mla_case_width(test) - mla_case_value_width(test)};
+    p->has_stats = test->stats && (kernel->promises & MLA_PROMISE_STATS) != 0;
     p->places_n =
         test->op == MLA_OP_RING ? r->ring_size * r->kv_batch * r->kv_rows : test->sparse.keys;
     if (mla_tensors_make(test, 0, &p->tensors, error) != MLA_OK)

@@ -36,6 +36,10 @@ struct mla_probe {
     double *out;         /* the row's result of the last call, natural column order */
     double case_error;   /* of the case itself: max over columns of |out - o| / sum w|v| */
     bool case_finite;    /* every column of that was finite */
+    bool has_stats;      /* the case asks for statistics, and the kernel promises them */
+    double lse_due;      /* log-sum-exp under the scores set last */
+    double lse;          /* as reported by the last call; NaN without statistics */
+    double case_lse_off; /* reported less due in the case */
     int calls_n;
 };
 

@@ -126,40 +126,65 @@ bool mla_probe_find_columns(struct mla_probe *p, int64_t *map, double *total)
     return true;
 }
 
-/* Is the group of even keys preferred, as it must be when the row is asked through one column? */
-static bool prefers_even(struct mla_probe *p, int64_t read)
+/* ---- columns of the scores ---- */
+
+/* Columns tried together. Half the least value width: one column outside the group reads the result. */
+#define GROUP 16
+/* What one column adds to the score of the keys at even places. */
+#define STEP 0.5
+
+/* Columns [first, end) of query and key: STEP in every query, 1 in the keys at even places, if `on`. */
+static void set_group(struct mla_probe *p, int64_t first, int64_t end, bool on)
 {
-    return fabs(p->out[read] - 1) < 0.1;
+    uint16_t asked = on ? preferring(p, STEP) : 0, one = on ? ONE : 0;
+    for (int64_t c = first; c < end; c++) {
+        bool value = c < p->value_n;
+        int64_t at = value ? c : c - p->value_n;
+        for (int64_t i = 0; i < mla_probe_queries_n(p); i++)
+            (value ? mla_probe_query_value(p, i) : mla_probe_query_rope(p, i))[at] = asked;
+        for (int64_t i = 0; i < p->places_n; i += 2)
+            (value ? mla_probe_value(p, i) : mla_probe_rope(p, i))[at] = one;
+    }
 }
 
-static void set_column(struct mla_probe *p, int64_t column, bool on)
+/* The score of the even keys above the odd ones, as the row's results have it. */
+static double seen_score(const struct mla_probe *p, int64_t even, int64_t odd, int64_t read)
 {
-    bool value = column < p->value_n;
-    int64_t c = value ? column : column - p->value_n;
-    uint16_t asked = on ? preferring(p, ABOVE) : 0;
-    for (int64_t i = 0; i < mla_probe_queries_n(p); i++)
-        (value ? mla_probe_query_value(p, i) : mla_probe_query_rope(p, i))[c] = asked;
-    for (int64_t i = 0; i < p->places_n; i++)
-        (value ? mla_probe_value(p, i) : mla_probe_rope(p, i))[c] =
-            i % 2 == 0 && (on || value) ? ONE : 0;
+    double weight = p->out[read]; /* of the odd keys */
+    if (odd > 0)
+        return log((1 / weight - 1) * (double)odd / (double)even);
+    return p->lse - log((double)even);
 }
 
-bool mla_probe_find_score_columns(struct mla_probe *p, bool *used)
+bool mla_probe_count_score_columns(struct mla_probe *p, struct mla_probe_columns *columns)
 {
-    int64_t even = 0;
+    int64_t even = 0, width = p->value_n + p->rope_n, end;
     for (int64_t i = 0; i < p->places_n; i += 2)
         even += p->times[i];
-    if (even == 0 || even == p->visible_n)
+    int64_t odd = p->visible_n - even;
+    *columns = (struct mla_probe_columns){0, 0};
+    if (even == 0 || (odd == 0 && !p->has_stats))
         return false;
     clear_queries(p);
-    set_two_groups(p);
-    set_column(p, p->value_n, false);
-    for (int64_t c = 0; c < p->value_n + p->rope_n; c++) {
-        set_column(p, c, true);
+    mla_probe_set_values(p, 0);
+    for (int64_t i = 0; i < p->places_n; i++)
+        memset(mla_probe_rope(p, i), 0, (size_t)p->rope_n * sizeof(uint16_t));
+    for (int64_t first = 0; first < width; first = end) {
+        int64_t limit = first < p->value_n ? p->value_n : width;
+        int64_t read = first == 0 ? p->value_n - 1 : 0; /* never inside the group */
+        end = first + GROUP < limit ? first + GROUP : limit;
+        set_group(p, first, end, true);
+        for (int64_t i = 1; i < p->places_n; i += 2)
+            mla_probe_value(p, i)[read] = ONE;
         if (!mla_probe_call(p))
             return false;
-        used[c] = prefers_even(p, 0);
-        set_column(p, c, false);
+        double score = seen_score(p, even, odd, read) / STEP;
+        if (!isfinite(score))
+            return false;
+        *(first < p->value_n ? &columns->value_n : &columns->rope_n) += (int64_t)llround(score);
+        for (int64_t i = 1; i < p->places_n; i += 2)
+            mla_probe_value(p, i)[read] = 0;
+        set_group(p, first, end, false);
     }
     return true;
 }

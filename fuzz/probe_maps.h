@@ -23,10 +23,14 @@ bool mla_probe_find_rows(struct mla_probe *probe, int64_t *from);
 bool mla_probe_find_columns(struct mla_probe *probe, int64_t *map, double *total);
 
 /*
- * used[c]: does column c of query and key take part in the scores? width entries. Every column in turn
- * is the only one that is not 0, and prefers every other key. false: a call did not return, or the row
- * sees one kind of key only.
+ * How many columns of query and key take part in the scores: value_n counts those that are also value,
+ * rope_n the others; a column that counts twice counts as two. Found by groups of columns that are not 0
+ * together: from the weight of the keys they speak against, or, where the row sees one key only, from the
+ * statistics. false: a call did not return, or neither can tell.
  */
-bool mla_probe_find_score_columns(struct mla_probe *probe, bool *used);
+struct mla_probe_columns {
+    int64_t value_n, rope_n;
+};
+bool mla_probe_count_score_columns(struct mla_probe *probe, struct mla_probe_columns *columns);
 
 #endif
