@@ -55,11 +55,11 @@ static bool by_verdict(const struct mla_verdict *v, struct mla_blame *blame)
 {
     if (!mla_verdict_is_failure(v->kind))
         return mla_blame_say(blame, MLA_CAUSE_UNKNOWN, "The verdict is no failure.");
-    if (v->relation[0] != '\0')
-        return false;
     if (v->kind == MLA_VERDICT_CRASH || v->kind == MLA_VERDICT_TIMEOUT)
         return mla_blame_say(blame, MLA_CAUSE_MEMORY, "The call does not come back: %s.",
                              v->reason);
+    if (v->relation[0] != '\0')
+        return false;
     if ((v->detected & MLA_DETECTOR_STATUS) != 0)
         return mla_blame_say(blame, MLA_CAUSE_STATUS, "The call's answer is wrong: %s.", v->reason);
     if ((v->detected & MLA_DETECTOR_MEMORY) != 0 && strstr(v->reason, "never written") != NULL)
@@ -163,6 +163,16 @@ static bool by_size(const struct mla_probe *p, const struct mla_verdict *v, stru
         return mla_blame_say(blame, MLA_CAUSE_NOT_FINITE,
                              "The row is not finite in the case; with values of 0 and 1 it is, and "
                              "every key has its right weight.");
+    if (p->visible_n == 0)
+        return mla_blame_say(blame, MLA_CAUSE_VALUES_OFF,
+                             "A row without keys is not as it must be: %s.", v->reason);
+    if (strncmp(v->reason, "stats", 5) == 0 && fabs(p->case_lse_off) < 0x1p-6 &&
+        p->case_lse_off != 0)
+        return mla_blame_say(
+            blame, MLA_CAUSE_PRECISION,
+            "The output is right, and so are the weights of all keys; log-sum-exp is "
+            "off by %.2g only: rounded more coarsely than declared.",
+            p->case_lse_off);
     if (strncmp(v->reason, "stats", 5) == 0)
         return mla_blame_say(blame, MLA_CAUSE_STATS_OFF,
                              "The output is right, and so are the weights of all keys; the "

@@ -84,6 +84,28 @@ static bool explain(struct mla_probe *p, const struct mla_blame_weights *w, stru
                          lost, won);
 }
 
+/*
+ * All keys weigh the same, but not 1/n. With scores of 0 each adds 1 to the sum, so a whole number that is
+ * larger by no more than the hidden keys there are is the sum of that many keys.
+ */
+static bool wrong_sum(const struct mla_probe *p, double common, struct mla_blame *blame)
+{
+    double keys = (double)p->visible_n / common, whole = round(keys);
+    if (whole > (double)p->visible_n && fabs(keys - whole) <= 0x1p-8 * keys &&
+        whole <= (double)(p->visible_n + p->places_n))
+        return mla_blame_say(
+            blame, MLA_CAUSE_KEYS_EXTRA,
+            "Under equal scores the weights are divided by a sum of %.0f keys where the "
+            "row sees %.0f: keys it must not see are in the sum, though their values "
+            "are not in the output.",
+            whole, (double)p->visible_n);
+    return mla_blame_say(
+        blame, MLA_CAUSE_WEIGHTS_OFF,
+        "Under equal scores all keys weigh the same, but %.4g of what is due: the sum "
+        "they are divided by is not theirs.",
+        common);
+}
+
 bool mla_blame_keys(struct mla_probe *p, struct mla_blame *blame)
 {
     struct mla_blame_weights w;
@@ -105,11 +127,7 @@ bool mla_blame_keys(struct mla_probe *p, struct mla_blame *blame)
     else if (w.n[MLA_MARK_RIGHT] != p->places_n)
         found = explain(p, &w, blame);
     else if (fabs(w.common - 1) > 0x1p-4 && p->visible_n > 0)
-        found =
-            mla_blame_say(blame, MLA_CAUSE_WEIGHTS_OFF,
-                          "Under equal scores all keys weigh the same, but %.4g of what is due: "
-                          "the sum they are divided by is not theirs.",
-                          w.common);
+        found = wrong_sum(p, w.common, blame);
     mla_blame_weights_free(&w);
     return found;
 }

@@ -145,35 +145,36 @@ static bool explain(const struct mla_probe *p, const struct points *s, struct ml
                              "The weights are right but for rounding: off by up to %.3g, which is "
                              "more than declared and no more than scores in bf16 would give.",
                              expm1(s->worst));
-    return mla_blame_say(
-        blame, MLA_CAUSE_WEIGHTS_OFF,
-        "The right keys have wrong weights under the case's scores: off by factors "
-        "up to %.3g%s.",
-        exp(s->worst), s->lost_n > 0 ? ", and some have none at all" : "");
+    if (s->lost_n > 0)
+        return mla_blame_say(blame, MLA_CAUSE_WEIGHTS_OFF,
+                             "%" PRId64 " of %" PRId64
+                             " visible keys that must have weight have none.",
+                             s->lost_n, s->lost_n + s->n);
+    return mla_blame_say(blame, MLA_CAUSE_WEIGHTS_OFF,
+                         "The right keys have wrong weights: off by factors up to %.3g.",
+                         exp(s->worst));
 }
 
-bool mla_blame_scores(struct mla_probe *p, struct mla_blame *blame)
+/* The weights under the scores that are set, found wrong or not. */
+static bool judge_weights(struct mla_probe *p, struct mla_blame *blame)
 {
     struct mla_blame_weights w;
     struct points points = {0};
     char extra[256];
     bool found = false;
-    mla_probe_set_scores(p, p->case_scores);
     if (!mla_blame_weights_measure(p, &w) || !collect(p, &w, &points)) {
         found = mla_blame_say(blame, MLA_CAUSE_UNKNOWN,
-                              "The kernel did not return when its weights were measured under the "
-                              "case's scores.");
+                              "The kernel did not return when its weights were measured.");
     } else if (!w.finite) {
-        found =
-            mla_blame_say(blame, MLA_CAUSE_NOT_FINITE,
-                          "The case's scores alone make the row not finite, whatever the values "
-                          "are.");
+        found = mla_blame_say(blame, MLA_CAUSE_WEIGHTS_OFF,
+                              "The scores alone make the row not finite, with values of 0 and 1: a "
+                              "weight or their sum overflows, or all weights vanish.");
     } else if (w.n[MLA_MARK_EXTRA] > 0) {
         mla_blame_name_places(p, &w, MLA_MARK_EXTRA, extra);
         found =
             mla_blame_say(blame, MLA_CAUSE_KEYS_EXTRA,
-                          "Under the case's scores (not under equal ones) keys that the row must "
-                          "not see take part: %s.",
+                          "Keys that the row must not see take part, though not under scores of "
+                          "0: %s.",
                           extra);
     } else if (is_flat(p, &w) && (points.risen_n > 0 || points.max_x - points.min_x > 1)) {
         found = mla_blame_score_columns(p, blame) ||
@@ -191,13 +192,67 @@ bool mla_blame_scores(struct mla_probe *p, struct mla_blame *blame)
     } else if (points.lost_n > 0 || points.worst > allowed(p, &points, false)) {
         found = explain(p, &points, blame);
     } else if (fabs(w.common - 1) > COARSE && points.n > 0) {
-        found =
-            mla_blame_say(blame, MLA_CAUSE_WEIGHTS_OFF,
-                          "Under the case's scores the weights are in proportion, but sum to %.4g: "
-                          "numerator and denominator are not of the same weights.",
-                          w.total);
+        found = mla_blame_say(blame, MLA_CAUSE_WEIGHTS_OFF,
+                              "The weights are in proportion, but sum to %.4g: numerator and "
+                              "denominator are not of the same weights.",
+                              w.total);
     }
     free(points.list);
     mla_blame_weights_free(&w);
+    return found;
+}
+
+/* Other rows and heads ask for nothing: all their scores are 0. */
+static void silence_others(struct mla_probe *p)
+{
+    int64_t own = mla_probe_query_number(p, p->row);
+    for (int64_t i = 0; i < mla_probe_queries_n(p); i++)
+        for (int64_t c = 0; i != own && c < p->rope_n; c++)
+            mla_probe_query_rope(p, i)[c] = 0;
+}
+
+/* Scores that a right kernel takes without harm. */
+#define SPAN 200.0 /* from the first visible place to the last */
+#define DEEP (-200000.0)
+
+enum profile { CASE, ALONE, RISING, FALLING, BELOW, PROFILES_N };
+
+static void set_profile(struct mla_probe *p, enum profile profile, double *scores)
+{
+    int64_t seen = 0, visible = 0;
+    for (int64_t i = 0; i < p->places_n; i++)
+        visible += p->times[i] > 0;
+    for (int64_t i = 0; i < p->places_n; i++) {
+        double part = visible > 1 ? (double)seen / (double)(visible - 1) : 0;
+        scores[i] = profile == RISING    ? SPAN * (part - 0.5)
+                    : profile == FALLING ? SPAN * (0.5 - part)
+                    : profile == BELOW   ? DEEP
+                                         : p->case_scores[i];
+        seen += p->times[i] > 0 && seen < visible - 1;
+    }
+    mla_probe_set_scores(p, scores);
+    if (profile == ALONE)
+        silence_others(p);
+}
+
+bool mla_blame_scores(struct mla_probe *p, struct mla_blame *blame)
+{
+    static const char *const words[PROFILES_N] = {
+        "That is under the case's scores.",
+        "That is under the case's scores in this row and head, while all others have scores of 0: "
+        "it "
+        "depends on other rows or heads.",
+        "That is under scores that rise from -100 to 100, not under the case's.",
+        "That is under scores that fall from 100 to -100, not under the case's.",
+        "That is under scores that are all -200000, not under the case's."};
+    double *scores = calloc((size_t)p->places_n, sizeof *scores);
+    bool found = false;
+    for (int i = 0; scores != NULL && i < PROFILES_N && p->visible_n > 0 && !found; i++) {
+        set_profile(p, (enum profile)i, scores);
+        found = judge_weights(p, blame);
+        if (found)
+            mla_blame_add(blame, "%s", words[i]);
+    }
+    free(scores);
     return found;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fuzz/blame.h"
 #include "fuzz/kernels.h"
 #include "fuzz/mlacheck/build.h"
 #include "fuzz/mlacheck/options.h"
@@ -147,6 +148,7 @@ static int report(struct shrink *s)
 {
     const struct mla_shrunk *r = &s->shrunk;
     char from[MLA_CASE_LINE_MAX], to[MLA_CASE_LINE_MAX], id[MLA_CASE_ID_BYTES];
+    struct mla_blame blame;
     const char *spec = s->kernels.list[0].spec;
     mla_case_format(&s->test, from);
     mla_case_format(&r->test, to);
@@ -154,7 +156,7 @@ static int report(struct shrink *s)
     if (isatty(STDERR_FILENO))
         fputc('\n', stderr);
     if (r->end == MLA_SHRINK_NO_FAILURE) {
-        printf("%s does not fail on this case in %d tries: %s%s%s\n", spec, r->tries_n + 0,
+        printf("%s does not fail on this case in %d tries: %s%s%s\n", spec, r->tries_n,
                mla_verdict_name(r->first.kind), r->first.reason[0] != '\0' ? ": " : "",
                r->first.reason);
         if (s->options.json)
@@ -168,14 +170,19 @@ static int report(struct shrink *s)
     print_changes(from, to);
     printf("%s\n", to);
     mla_record_print(stdout, &r->test, spec, &r->verdict);
+    mla_blame_find(&r->test, s->kernels.list[0].kernel, &r->verdict,
+                   s->options.limit > 0 ? s->options.limit : LIMIT, &blame);
+    printf("  blame: %s: %s\n", mla_cause_name(blame.cause), blame.text);
     int code = s->options.out == NULL ? 0 : append_line(s->options.out, to);
     if (s->options.json)
         printf("{\"failed\":true,\"minimal\":%s,\"steady\":%s,\"steps\":%" PRId64
-               ",\"judged\":%" PRId64 ",\"bytes\":%" PRId64 ",\"id\":\"%s\",\"verdict\":\"%s\""
+               ",\"judged\":%" PRId64 ",\"bytes\":%" PRId64
+               ",\"id\":\"%s\",\"verdict\":\"%s\",\"cause\":\"%s\""
                ",\"line\":\"%s\"}\n",
                r->end == MLA_SHRINK_MINIMAL ? "true" : "false",
                r->failed_n == r->tries_n ? "true" : "false", r->steps, r->judged,
-               mla_case_bytes(&r->test), id, mla_verdict_name(r->verdict.kind), to);
+               mla_case_bytes(&r->test), id, mla_verdict_name(r->verdict.kind),
+               mla_cause_name(blame.cause), to);
     return code != 0 ? code : MLA_EXIT_FAULT;
 }
 
