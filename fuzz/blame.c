@@ -163,21 +163,29 @@ static bool by_size(const struct mla_probe *p, const struct mla_verdict *v, stru
         return mla_blame_say(blame, MLA_CAUSE_NOT_FINITE,
                              "The row is not finite in the case; with values of 0 and 1 it is, and "
                              "every key has its right weight.");
-    if (p->visible_n == 0)
-        return mla_blame_say(blame, MLA_CAUSE_VALUES_OFF,
-                             "A row without keys is not as it must be: %s.", v->reason);
-    if (strncmp(v->reason, "stats", 5) == 0 && fabs(p->case_lse_off) < 0x1p-6 &&
-        p->case_lse_off != 0)
+    bool stats = strncmp(v->reason, "stats", 5) == 0;
+    bool slight = fabs(p->case_lse_off) < 0x1p-6 * (1 + fabs(p->lse_due));
+    if (stats && slight && fabs(p->case_max_off) > 0x1p-6 * (1 + fabs(p->lse_due)))
+        return mla_blame_say(
+            blame, MLA_CAUSE_WEIGHTS_OFF,
+            "The output and log-sum-exp are right, but the maximum is off by %.3g and "
+            "the sum goes with it: weights are formed with another shift than the "
+            "row's largest score, which cancels here and may overflow elsewhere.",
+            p->case_max_off);
+    if (stats && slight)
         return mla_blame_say(
             blame, MLA_CAUSE_PRECISION,
             "The output is right, and so are the weights of all keys; log-sum-exp is "
             "off by %.2g only: rounded more coarsely than declared.",
             p->case_lse_off);
-    if (strncmp(v->reason, "stats", 5) == 0)
+    if (stats)
         return mla_blame_say(blame, MLA_CAUSE_STATS_OFF,
                              "The output is right, and so are the weights of all keys; the "
                              "statistics are not: %s.",
                              v->reason);
+    if (p->visible_n == 0)
+        return mla_blame_say(blame, MLA_CAUSE_VALUES_OFF,
+                             "A row without keys is not as it must be: %s.", v->reason);
     if (p->case_error < 0x1p-4)
         return mla_blame_say(
             blame, MLA_CAUSE_PRECISION,

@@ -100,7 +100,7 @@ bool mla_blame_columns(struct mla_probe *p, struct mla_blame *blame)
         mixed_n += map[c] < 0;
         first = moved && first < 0 ? c : first;
     }
-    if (moved_n > 0)
+    if (moved_n > 0 && mixed_n == 0)
         mla_blame_say(blame, MLA_CAUSE_COLUMNS_MOVED,
                       "%" PRId64 " of %" PRId64 " columns hold another column's values: column "
                       "%" PRId64 " has that of %" PRId64 "; %s.",

@@ -16,7 +16,7 @@
 /* Rounding to bf16, some times over: 16 half units of 2^-8. */
 #define COARSE 0x1p-4
 /* Smaller weights are left out: kernels may flush them. */
-#define WEIGHT_MIN 1e-9
+#define WEIGHT_MIN 1e-6
 
 /* One visible key: its score and ln(measured / (common * true)). */
 struct point {
@@ -116,6 +116,12 @@ bool mla_blame_score_columns(struct mla_probe *p, struct mla_blame *blame)
     struct mla_probe_columns n;
     if (!mla_probe_count_score_columns(p, &n) || (n.value_n == p->value_n && n.rope_n == p->rope_n))
         return false;
+    if (n.value_n * p->rope_n == n.rope_n * p->value_n && n.rope_n > 0)
+        return mla_blame_say(
+            blame, MLA_CAUSE_WEIGHTS_OFF,
+            "Every column of query and key counts %.3g times in the scores: as if the "
+            "scale were that many times what it is.",
+            (double)n.rope_n / (double)p->rope_n);
     return mla_blame_say(blame, MLA_CAUSE_WEIGHTS_OFF,
                          "Not the right columns make the scores: of %" PRId64
                          " that are also value %" PRId64 " take part, of %" PRId64

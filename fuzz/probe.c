@@ -104,18 +104,23 @@ double mla_probe_read(const struct mla_probe *p, struct mla_row row, int64_t col
     return (double)mla_number_from_bf16(out[mla_judge_place(p->tensors, row, column)]);
 }
 
-static double read_lse(const struct mla_probe *p)
+static void read_stats(struct mla_probe *p)
 {
     const struct mla_ring_args *r = &p->tensors->ring;
+    const float *max, *sum;
+    p->max = p->lse = NAN;
     if (!p->has_stats)
-        return NAN;
-    if (!is_ring(p)) {
-        const float *pair = p->tensors->sparse.stats + 2 * mla_probe_query_number(p, p->row);
-        return (double)pair[0] + log((double)pair[1]);
+        return;
+    if (is_ring(p)) {
+        max = p->tensors->stats[p->row.rank] +
+              (p->row.batch * r->heads + p->row.head) * 2 * r->q_rows + p->row.row;
+        sum = max + r->q_rows;
+    } else {
+        max = p->tensors->sparse.stats + 2 * mla_probe_query_number(p, p->row);
+        sum = max + 1;
     }
-    const float *max = p->tensors->stats[p->row.rank] +
-                       (p->row.batch * r->heads + p->row.head) * 2 * r->q_rows + p->row.row;
-    return (double)max[0] + log((double)max[r->q_rows]);
+    p->max = (double)*max;
+    p->lse = p->max + log((double)*sum);
 }
 
 bool mla_probe_call(struct mla_probe *p)
@@ -126,7 +131,7 @@ bool mla_probe_call(struct mla_probe *p)
     p->calls_n++;
     for (int64_t c = 0; c < p->value_n; c++)
         p->out[c] = mla_probe_read(p, p->row, c);
-    p->lse = read_lse(p);
+    read_stats(p);
     return call.end == MLA_CALL_RETURNED && call.status == MLA_OK;
 }
 
@@ -260,6 +265,10 @@ static void take_case_error(struct mla_probe *p)
     set_weights(p);
     p->case_finite = true;
     p->case_lse_off = p->lse - p->lse_due;
+    p->case_max_off = p->max;
+    for (int64_t i = 0; i < p->places_n; i++)
+        if (p->times[i] > 0)
+            p->case_max_off = fmin(p->case_max_off, p->max - p->scores[i]);
     for (int64_t c = 0; c < p->value_n; c++) {
         double o = 0, size = 0;
         for (int64_t i = 0; i < p->places_n; i++) {

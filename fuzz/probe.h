@@ -39,7 +39,9 @@ struct mla_probe {
     bool has_stats;      /* the case asks for statistics, and the kernel promises them */
     double lse_due;      /* log-sum-exp under the scores set last */
     double lse;          /* as reported by the last call; NaN without statistics */
+    double max;          /* the maximum as reported by the last call */
     double case_lse_off; /* reported less due in the case */
+    double case_max_off;
     int calls_n;
 };
 

@@ -90,14 +90,27 @@ bool mla_probe_find_rows(struct mla_probe *p, int64_t *from)
 
 #define BASE 8
 
+/* A digit of the column's number; for unit 0 one that has no system, to check what the others spelt. */
+static int64_t digit_of(int64_t column, int64_t unit)
+{
+    return unit == 0 ? (int64_t)(mla_number_mix((uint64_t)column) % BASE) : column / unit % BASE;
+}
+
 /* Every value: 1 + the digit of its column. */
 static void set_digits(struct mla_probe *p, int64_t unit)
 {
     for (int64_t i = 0; i < p->places_n; i++) {
         uint16_t *value = mla_probe_value(p, i);
         for (int64_t c = 0; c < p->value_n; c++)
-            value[c] = mla_number_to_bf16((double)(1 + c / unit % BASE));
+            value[c] = mla_number_to_bf16((double)(1 + digit_of(c, unit)));
     }
+}
+
+/* The digit in column c of the last call, -1 for none. */
+static int64_t read_digit(const struct mla_probe *p, int64_t c, double total)
+{
+    double digit = p->out[c] / total - 1, whole = round(digit);
+    return fabs(digit - whole) < 0.25 && whole >= 0 && whole < BASE ? (int64_t)whole : -1;
 }
 
 bool mla_probe_find_columns(struct mla_probe *p, int64_t *map, double *total)
@@ -118,11 +131,17 @@ bool mla_probe_find_columns(struct mla_probe *p, int64_t *map, double *total)
         if (!mla_probe_call(p))
             return false;
         for (int64_t c = 0; c < p->value_n; c++) {
-            double digit = p->out[c] / *total - 1, whole = round(digit);
-            bool fits = fabs(digit - whole) < 0.25 && whole >= 0 && whole < BASE;
-            map[c] = !fits || map[c] < 0 ? -1 : map[c] + unit * (int64_t)whole;
+            int64_t digit = read_digit(p, c, *total);
+            map[c] = digit < 0 || map[c] < 0 ? -1 : map[c] + unit * digit;
         }
     }
+    set_digits(p, 0);
+    if (!mla_probe_call(p))
+        return false;
+    for (int64_t c = 0; c < p->value_n; c++)
+        if (map[c] >= p->value_n ||
+            (map[c] >= 0 && read_digit(p, c, *total) != digit_of(map[c], 0)))
+            map[c] = -1;
     return true;
 }
 
