@@ -54,6 +54,7 @@ static bool find_common(const struct mla_probe *p, struct mla_blame_weights *w)
     return true;
 }
 
+/* Of m copies one alone weighs 1/m: a quarter of that is none. */
 static enum mla_blame_mark mark_of(double due, double measured, int64_t times)
 {
     if (times == 0)
@@ -61,11 +62,10 @@ static enum mla_blame_mark mark_of(double due, double measured, int64_t times)
     if (due < TOO_SMALL)
         return MLA_MARK_RIGHT;
     double ratio = measured / due;
-    return ratio < 0.25 && times == 1     ? MLA_MARK_MISSING
-           : ratio < 0.25 / (double)times ? MLA_MARK_MISSING
-           : ratio < 0.75                 ? MLA_MARK_LESS
-           : ratio > 1.4                  ? MLA_MARK_MORE
-                                          : MLA_MARK_RIGHT;
+    return ratio < 0.25 / (double)times ? MLA_MARK_MISSING
+           : ratio < 0.75               ? MLA_MARK_LESS
+           : ratio > 1.4                ? MLA_MARK_MORE
+                                        : MLA_MARK_RIGHT;
 }
 
 static void mark(const struct mla_probe *p, struct mla_blame_weights *w)

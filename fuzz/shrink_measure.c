@@ -93,8 +93,9 @@ static int64_t ring_fuss(const struct mla_case *test)
 static int64_t sparse_fuss(const struct mla_case *test)
 {
     const struct mla_sparse_args *s = &test->sparse;
-    return s->topk / MLA_TOPK_MULTIPLE + s->cores + s->threads + s->topk_tiled + s->dense + s->out_order + s->has_q_pos_offset +
-           at_most(s->q_pos_offset, 1 << 20) + scale_fuss(true, s->softmax_scale) + test->indices;
+    return s->topk / MLA_TOPK_MULTIPLE + s->cores + s->threads + s->topk_tiled + s->dense +
+           s->out_order + s->has_q_pos_offset + at_most(s->q_pos_offset, 1 << 20) +
+           scale_fuss(true, s->softmax_scale) + test->indices;
 }
 
 static int64_t fuss(const struct mla_case *test)
