@@ -11,7 +11,7 @@ void mla_case_init(struct mla_case *test, enum mla_op op)
 {
     memset(test, 0, sizeof *test);
     test->op = (int32_t)op;
-    test->version = MLA_CASE_VERSION;
+    mla_case_set_bits(test, MLA_CASE_BITS_ALL);
     test->region = MLA_REGION_NORMAL;
     test->ring = (struct mla_ring_args){.ring_size = 1,
                                         .batch = 1,
@@ -34,6 +34,12 @@ void mla_case_init(struct mla_case *test, enum mla_op op)
                                             .topk = 128,
                                             .cores = 1,
                                             .softmax_scale = 0x1.555556p-5f}; /* 576^-0.5 */
+}
+
+void mla_case_set_bits(struct mla_case *test, int64_t bits)
+{
+    test->bits = bits;
+    test->version = bits == MLA_CASE_BITS_ALL ? 1 : 2;
 }
 
 static int64_t saturate(__int128 value)

@@ -202,6 +202,8 @@ static const char *recipe_problem(const struct mla_case *test, char error[MLA_CA
     else if (test->has_future && test->future < 0)
         snprintf(error, MLA_CASE_ERROR_MAX, "future = %" PRId64 ": must be >= 0 or -",
                  test->future);
+    else if (test->bits < 1 || test->bits > MLA_CASE_BITS_ALL)
+        snprintf(error, MLA_CASE_ERROR_MAX, "bits = %" PRId64 ": must be 1 .. 8", test->bits);
     else
         return NULL;
     return error;

@@ -93,6 +93,7 @@ static const struct mla_field ring_fields[] = {
     {"slow", MLA_FIELD_FLAG, AT(slow), 0, NULL},
     {"set", MLA_FIELD_SET, AT(set), 0, NULL},
     {"put", MLA_FIELD_PUT, AT(put), 0, NULL},
+    {"bits", MLA_FIELD_INT, AT(bits), 0, NULL}, /* since version 2 */
 };
 
 static const struct mla_field sparse_fields[] = {
@@ -121,10 +122,20 @@ static const struct mla_field sparse_fields[] = {
     {"slow", MLA_FIELD_FLAG, AT(slow), 0, NULL},
     {"set", MLA_FIELD_SET, AT(set), 0, NULL},
     {"put", MLA_FIELD_PUT, AT(put), 0, NULL},
+    {"bits", MLA_FIELD_INT, AT(bits), 0, NULL}, /* since version 2 */
 };
+
+/* How many of the fields at the end came after version 1. */
+#define SINCE_2 1
+
+const struct mla_field *mla_case_fields_of(enum mla_op op, int64_t version, size_t *fields_n)
+{
+    *fields_n = op == MLA_OP_RING ? COUNT(ring_fields) : COUNT(sparse_fields);
+    *fields_n -= version < 2 ? SINCE_2 : 0;
+    return op == MLA_OP_RING ? ring_fields : sparse_fields;
+}
 
 const struct mla_field *mla_case_fields(enum mla_op op, size_t *fields_n)
 {
-    *fields_n = op == MLA_OP_RING ? COUNT(ring_fields) : COUNT(sparse_fields);
-    return op == MLA_OP_RING ? ring_fields : sparse_fields;
+    return mla_case_fields_of(op, 1, fields_n);
 }

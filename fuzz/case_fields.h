@@ -28,8 +28,10 @@ struct mla_field {
     const char *(*name)(int32_t value); /* MLA_FIELD_NAME: NULL beyond the last */
 };
 
-/* The fields of an operation in canonical order. */
+/* The fields of an operation in canonical order: those that every version has, which are those that a
+ * search may change, and those of a line of that version (1 .. MLA_CASE_VERSION). */
 const struct mla_field *mla_case_fields(enum mla_op op, size_t *fields_n);
+const struct mla_field *mla_case_fields_of(enum mla_op op, int64_t version, size_t *fields_n);
 
 const char *mla_case_op_name(int32_t op);
 const char *mla_case_region_name(int32_t region);

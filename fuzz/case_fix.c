@@ -239,5 +239,6 @@ void mla_case_fix(struct mla_case *test)
     else
         fix_sparse(test);
     fix_rows(test);
+    mla_case_set_bits(test, clamp(test->bits, 1, MLA_CASE_BITS_ALL));
     test->slow = 0;
 }

@@ -65,6 +65,27 @@ static void test_line_round_trip_and_id(void **state)
 }
 
 /* Every single damaged byte: either refused, or another canonical case with another line. */
+/* Version 2 adds `bits` at the end; a line that keeps all of them stays one of version 1. */
+static void test_few_bits_are_version_two(void **state)
+{
+    struct mla_case test, again;
+    char line[MLA_CASE_LINE_MAX], old[MLA_CASE_LINE_MAX], error[MLA_CASE_ERROR_MAX];
+    (void)state;
+    parse(ring_line, &test);
+    assert_int_equal(test.bits, MLA_CASE_BITS_ALL);
+    mla_case_format(&test, old);
+    mla_case_set_bits(&test, 3);
+    mla_case_format(&test, line);
+    assert_memory_equal(line, "ring v=2 R=2", 12);
+    assert_string_equal(strstr(line, "q.0@"), "q.0@0:8000 bits=3");
+    parse(line, &again);
+    assert_int_equal(again.bits, 3);
+    assert_null(mla_case_problem(&again, INT64_MAX, error));
+    mla_case_set_bits(&again, MLA_CASE_BITS_ALL);
+    mla_case_format(&again, line);
+    assert_string_equal(line, old);
+}
+
 static void test_damaged_lines_are_refused(void **state)
 {
     char line[sizeof ring_line], again[MLA_CASE_LINE_MAX], error[MLA_CASE_ERROR_MAX];
@@ -104,10 +125,17 @@ static void test_refusals_name_the_field(void **state)
     refused("", "op");
     refused("rink v=1", "op");
     refused("ring", "'v'");
-    refused("ring v=2 R=1", "v = '2'");
+    refused("ring v=3 R=1", "v = '3'");
+    refused("ring v=0 R=1", "v = '0'");
     refused("ring R=2", "'v'");
     snprintf(line, sizeof line, "%s ", ring_line); /* a field of nothing after the last */
     refused(line, "put");
+    static const char *const bits[] = {"", " bits=0", " bits=8", " bits=+1"}; /* 8 is v=1 */
+    for (int i = 0; i < 4; i++) {
+        snprintf(line, sizeof line, "%s%s", ring_line, bits[i]);
+        line[strlen("ring v=")] = '2';
+        refused(line, "bits");
+    }
     snprintf(line, sizeof line, "%.*s", (int)(strstr(ring_line, " put") - ring_line), ring_line);
     refused(line, "'put'");
     memcpy(line, ring_line, sizeof ring_line);
@@ -321,6 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_line_means_what_it_says),
         cmocka_unit_test(test_line_round_trip_and_id),
+        cmocka_unit_test(test_few_bits_are_version_two),
         cmocka_unit_test(test_damaged_lines_are_refused),
         cmocka_unit_test(test_refusals_name_the_field),
         cmocka_unit_test(test_problems_are_found),

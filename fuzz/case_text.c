@@ -99,7 +99,8 @@ static void put_field(struct writer *w, const struct mla_case *test, const struc
 size_t mla_case_format(const struct mla_case *test, char line[MLA_CASE_LINE_MAX])
 {
     size_t fields_n;
-    const struct mla_field *fields = mla_case_fields((enum mla_op)test->op, &fields_n);
+    const struct mla_field *fields =
+        mla_case_fields_of((enum mla_op)test->op, test->version, &fields_n);
     struct writer w = {line, 0};
     put(&w, "%s", mla_case_op_name(test->op));
     for (size_t i = 0; i < fields_n; i++)
@@ -303,8 +304,13 @@ static int32_t parse_fields(struct span rest, struct mla_case *test, char error[
         const char *rule = parse_field(value, &fields[i], test);
         if (rule != NULL)
             return refuse(error, fields[i].key, value, rule);
-        if (i == 0 && test->version != MLA_CASE_VERSION)
-            return refuse(error, "v", value, "1, the version this program reads");
+        if (i == 0 && (test->version < 1 || test->version > MLA_CASE_VERSION))
+            return refuse(error, "v", value, "1 or 2, the versions this program reads");
+        if (i == 0)
+            fields = mla_case_fields_of((enum mla_op)test->op, test->version, &fields_n);
+        if (fields[i].offset == offsetof(struct mla_case, bits) &&
+            (test->bits < 1 || test->bits >= MLA_CASE_BITS_ALL))
+            return refuse(error, "bits", value, "1 .. 7 (all 8 is what v=1 says)");
     }
     return rest.n == 0 ? MLA_OK : refuse(error, "line", rest, "at its end after the last field");
 }

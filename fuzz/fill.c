@@ -247,3 +247,30 @@ done:
     free(lists);
     return done;
 }
+
+/* ---- few-bit numbers ---- */
+
+static uint16_t cut(uint16_t word, int bits)
+{
+    uint32_t magnitude = word & 0x7fffu, exponent = magnitude >> 7;
+    int lead = 7; /* of a normal number: its hidden bit */
+    if (exponent == 0xff || magnitude == 0)
+        return word;
+    while (exponent == 0 && (magnitude >> lead & 1u) == 0)
+        lead--;
+    int drop = lead + 1 - bits;
+    return drop <= 0 ? word : (uint16_t)(word >> drop << drop);
+}
+
+void mla_fill_cut(struct mla_tensors *tensors)
+{
+    int bits = (int)tensors->test.bits;
+    for (size_t i = 0; i < tensors->n && bits < MLA_CASE_BITS_ALL; i++) {
+        struct mla_tensor *tensor = &tensors->list[i];
+        uint16_t *words = (uint16_t *)(void *)tensor->guard.data;
+        if (tensor->role != MLA_TENSOR_INPUT || tensor->element_bytes != sizeof *words)
+            continue;
+        for (int64_t e = 0; e < tensor->elements_n; e++)
+            words[e] = cut(words[e], bits);
+    }
+}

@@ -42,12 +42,14 @@ const char *mla_detector_name(int i);
 
 struct mla_verdict {
     enum mla_verdict_kind kind;
-    uint32_t detected;     /* enum mla_detector, or-ed */
-    uint32_t relations;    /* bit i: relation i applied and was looked at */
-    const char *relation;  /* name of the relation that failed, else "" */
-    bool all_relations;    /* whoever repeats it must ask for all relations */
-    char reason[256];      /* one line; "" for a plain pass */
-    char element[96];      /* the first offending or the worst element, out[..] */
+    uint32_t detected;    /* enum mla_detector, or-ed */
+    uint32_t relations;   /* bit i: relation i applied and was looked at */
+    const char *relation; /* name of the relation that failed, else "" */
+    bool all_relations;   /* whoever repeats it must ask for all relations */
+    char reason[256];     /* one line; "" for a plain pass */
+    char element[96];     /* the first offending or the worst element, out[..] */
+    bool has_row;         /* the failure is one of values: of this row */
+    struct mla_row row;
     double got, lo, hi;    /* its value and accepted interval */
     double max_ratio;      /* worst err/B over all judged elements, 0 if all exact */
     int64_t elements_n;    /* elements judged */

@@ -61,6 +61,10 @@ static void accuse(const struct mla_tensors *t, struct mla_row row, const struct
 {
     char name[96];
     name_row(t, row, name);
+    if (verdict->detected == 0) { /* else an earlier check names its row */
+        verdict->row = row;
+        verdict->has_row = true;
+    }
     verdict->detected |= MLA_DETECTOR_TIER2;
     if (isfinite(energy->energy))
         mla_verdict_fail(verdict, MLA_VERDICT_FAIL_IMPROBABLE,

@@ -64,6 +64,7 @@ static void record_worst(const struct mla_tensors *t, struct mla_row row, int64_
                          double got, const struct mla_bound *bound, struct mla_verdict *verdict)
 {
     mla_judge_element(t, row, column, verdict->element);
+    verdict->row = row;
     verdict->got = got;
     verdict->lo = (double)bound->lo;
     verdict->hi = (double)bound->hi;
@@ -99,6 +100,8 @@ static bool judge_empty(const struct mla_tensors *t, struct mla_row row, int64_t
         if (bits == 0)
             continue;
         mla_judge_element(t, row, c, verdict->element);
+        verdict->row = row;
+        verdict->has_row = true;
         verdict->got = (double)mla_number_from_bf16(bits);
         verdict->max_ratio = INFINITY;
         verdict->detected |= MLA_DETECTOR_TIER1;
@@ -119,6 +122,8 @@ static bool judge_stats(const struct mla_tensors *t, struct mla_row row,
         return true;
     struct mla_truth_info info = mla_truth_info(truth);
     mla_judge_element(t, row, 0, verdict->element);
+    verdict->row = row;
+    verdict->has_row = true;
     verdict->max_ratio = ratio;
     verdict->detected |= MLA_DETECTOR_TIER1;
     return mla_verdict_fail(
@@ -155,6 +160,7 @@ static bool judge_row(const struct mla_tensors *t, struct mla_row row,
     for (int64_t c = 0; !empty && c < info.columns_n; c++)
         if (!judge_element(t, row, c, model, &bounds[c], sums, verdict)) {
             ok = false;
+            verdict->has_row = true;
             verdict->detected |= MLA_DETECTOR_TIER1;
             mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN, "outside the certified interval");
         }

@@ -273,6 +273,7 @@ static int32_t make(const struct mla_case *test, uint32_t dirt, bool plain,
         mla_tensors_free(t);
         return no_memory(test, error);
     }
+    mla_fill_cut(t);
     if (!change(t, error)) {
         mla_tensors_free(t);
         return MLA_ERR_PARAM;

@@ -341,6 +341,73 @@ static void test_plain(void **state)
     }
 }
 
+/* What cutting does to one number, said with arithmetic instead of bits. */
+static void check_cut(uint16_t from, uint16_t to, int bits)
+{
+    double x = (double)mla_number_from_bf16(from), y = (double)mla_number_from_bf16(to);
+    if ((from & 0x7f80u) == 0x7f80u || x == 0) {
+        assert_int_equal(from, to);
+        return;
+    }
+    int exponent;
+    double part = frexp(fabs(x), &exponent);
+    double kept = floor(ldexp(part, bits)); /* its first `bits` bits, as an integer */
+    assert_true(y == copysign(ldexp(kept, exponent - bits), x));
+    assert_true(y != 0);
+}
+
+static void check_cuts(const struct mla_tensor *a, const struct mla_tensor *b, int64_t skip,
+                       int bits)
+{
+    const uint16_t *x = (const uint16_t *)(const void *)a->guard.data;
+    const uint16_t *y = (const uint16_t *)(const void *)b->guard.data;
+    for (int64_t e = 0; e < a->elements_n; e++)
+        if (e != skip)
+            check_cut(x[e], y[e], bits);
+}
+
+/* Signs stay, nothing becomes 0 (subnormals too), overrides and lists are not cut. */
+static void check_few_bits(struct mla_case test, int bits)
+{
+    struct mla_tensors *whole = make(&test);
+    mla_case_set_bits(&test, bits);
+    test.put_n = 1;
+    test.put[0] = (struct mla_override){"q", 0, 5, 0x3fff};
+    if (test.op == MLA_OP_SPARSE)
+        test.put[0] = (struct mla_override){"q_pe", 0, 5, 0x3fff};
+    struct mla_tensors *t = make(&test);
+    assert_int_equal(at16(t, test.put[0].tensor, 0, 5), 0x3fff);
+    for (size_t i = 0; i < t->n; i++) {
+        const struct mla_tensor *a = &whole->list[i], *b = &t->list[i];
+        bool put = strcmp(a->name, test.put[0].tensor) == 0;
+        if (a->role == MLA_TENSOR_INPUT && a->element_bytes == 2)
+            check_cuts(a, b, put ? 5 : -1, bits);
+        else if (a->role == MLA_TENSOR_INPUT)
+            assert_int_equal(mla_tensor_hash(a), mla_tensor_hash(b));
+    }
+    mla_tensors_free(t);
+    mla_tensors_free(whole);
+}
+
+static void test_few_bits(void **state)
+{
+    size_t families_n;
+    const struct mla_family *const *families = mla_families(&families_n);
+    (void)state;
+    for (int op = 0; op < MLA_OP_N; op++)
+        for (size_t f = 0; f < families_n; f++)
+            for (size_t r = 0; r < families[f]->regions_n; r++) {
+                struct mla_case test;
+                mla_case_init(&test, (enum mla_op)op);
+                test.family = (int32_t)f;
+                test.region = (int32_t)families[f]->regions[r];
+                test.poison = MLA_POISON_MIXED;
+                test.ring.logical_n = 7;
+                mla_case_fix(&test);
+                check_few_bits(test, 1 + (int)(f + r) % 7);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +424,7 @@ int main(void)
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_fingerprints),
         cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_few_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

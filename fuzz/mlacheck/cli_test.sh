@@ -13,7 +13,7 @@ check 'no verb' 2 'usage' "$mlacheck"
 check 'help' 0 'usage' "$mlacheck" --help
 check 'version' 0 'MPFR' "$mlacheck" --version
 check 'unknown verb' 2 "verb 'frobnicate'" "$mlacheck" frobnicate
-for verb in run fuzz bench list show; do
+for verb in run fuzz shrink bench list show; do
     check "$verb --help" 0 'usage' "$mlacheck" "$verb" --help
 done
 check 'unknown flag' 2 "'--frob'" "$mlacheck" run --frob
@@ -148,6 +148,26 @@ for what in kernels families relations faults criteria names; do
     check "list $what" 0 '' "$mlacheck" list "$what"
     check "list $what as JSON" 0 '[{"name":' "$mlacheck" list "$what" --json
 done
+
+# shrinking and blame
+fault='ring v=1 R=2 B=1 H=2 Nq=64 Nk=64 Bk=1 G=173 Bg=1 DH=96 DV=32 L=33 scale=- balanced=0 slot=- P=- topology=linear links=2 q_chunk=32 k_chunk=32 threads=2 family=full region=normal amount=-3 poison=noise future=- stats=0 seed=73868192 rows=0 row_seed=15485 slow=0 set=- put=-'
+small='ring v=2 R=1 B=1 H=1 Nq=32 Nk=32 Bk=1 G=32 Bg=1 DH=64 DV=32 L=1'
+shrink=("$mlacheck" shrink --db "$dir/shrink.db" --kernel fault:keys-past-end)
+check 'shrink nothing' 2 'give one case' "${shrink[@]}"
+check 'shrink without a kernel' 2 'one --kernel' "$mlacheck" shrink --db "$dir/shrink.db" --case "$fault"
+check 'shrink with several kernels' 2 'matches' "$mlacheck" shrink --db "$dir/shrink.db" --kernel '*' --case "$fault"
+check 'shrink what is not stored' 3 'shrink.db' "${shrink[@]}" 123456
+check 'shrink what does not fail' 77 'does not fail' "$mlacheck" shrink --db "$dir/shrink.db" --kernel scalar --case "$fault"
+check 'shrink' 1 'H         2 -> 1' "${shrink[@]}" --case "$fault" --out "$dir/regressions.txt"
+check 'shrink again' 1 'minimal' "${shrink[@]}" --case "$fault" --out "$dir/regressions.txt"
+check 'the shrunk line is one of the corpus' 0 '2 judged: 2 passed' \
+    "$mlacheck" run --db "$db" --kernel scalar --set "$dir/regressions.txt"
+check 'it is small' 0 "$small" cat "$dir/regressions.txt"
+check 'and fails' 1 'blame: keys-extra: Keys that the row must not see take part: positions' \
+    "$mlacheck" run --db "$db" --kernel fault:keys-past-end --blame --case "$(head -n 1 "$dir/regressions.txt")"
+id=$(head -n 1 "$dir/regressions.txt" | tr -d '\n' | sha256sum | head -c 12)
+check 'shrink a stored case' 1 '"failed":true,"minimal":true,"steady":true,"steps":0' "${shrink[@]}" "$id" --json
+check 'shrink into no folder' 3 'nowhere' "${shrink[@]}" --case "$fault" --out "$dir/nowhere/x.txt"
 
 # speed: no time is asserted, only what is said of it
 bench=("$mlacheck" bench --db "$dir/bench.db" --time 0.01)

@@ -27,7 +27,8 @@ static const struct option longs[] = {
     {"json", no_argument, NULL, 'J'},          {"verbose", no_argument, NULL, 'v'},
     {"cases", required_argument, NULL, 'N'},   {"help", no_argument, NULL, 'h'},
     {"peers", no_argument, NULL, 'P'},         {"trials", required_argument, NULL, 'A'},
-    {"random", no_argument, NULL, 'D'},        {NULL, 0, NULL, 0}};
+    {"random", no_argument, NULL, 'D'},        {"out", required_argument, NULL, 'u'},
+    {"blame", no_argument, NULL, 'b'},         {NULL, 0, NULL, 0}};
 
 int mla_options_fail(int code, const char *verb, const char *format, ...)
 {
@@ -131,6 +132,9 @@ static const char *take(struct mla_options *o, int letter, const char *text)
         return NULL;
     case 'T':
         return thread_counts(text, o) ? NULL : "up to 8 integers in 1 .. 256, as in 1,2";
+    case 'u':
+        o->out = text;
+        return text[0] != '\0' ? NULL : "a path";
     case 'd':
         o->db = text;
         return text[0] != '\0' ? NULL : "a path";
@@ -151,6 +155,7 @@ static const char *take(struct mla_options *o, int letter, const char *text)
     o->verbose = o->verbose || letter == 'v';
     o->draws = o->draws || letter == 'D';
     o->peers = o->peers || letter == 'P';
+    o->blame = o->blame || letter == 'b';
     o->help = o->help || letter == 'h';
     return NULL;
 }

@@ -40,6 +40,7 @@ struct mla_options {
     double seconds;    /* --time: of a fuzz run in all, of each thing timed; 0: not given */
     double limit;      /* --limit: seconds of one kernel call or input; 0: not given */
     int64_t jobs;      /* 0: not given */
+    const char *out;   /* --out: a file to append to; NULL: not given */
     const char *shape; /* --shape, a glob; NULL: not given */
     int threads[MLA_OPTIONS_THREADS_MAX]; /* --threads */
     int threads_n;                        /* 0: not given */
@@ -48,6 +49,7 @@ struct mla_options {
     bool plain_oracle;                    /* --oracle definition */
     bool no_oracle;                       /* --oracle none */
     bool slow;
+    bool blame;         /* --blame: say in words what is wrong */
     bool relations;     /* default true */
     bool all_relations; /* --relations: the dear ones too, and on slow cases */
     bool in_process;    /* call kernels without a child */
@@ -82,6 +84,7 @@ int mla_verb_show(int argc, char **argv);
 int mla_verb_bench(int argc, char **argv);
 int mla_verb_selfcheck(int argc, char **argv);
 int mla_verb_faults(int argc, char **argv);
+int mla_verb_shrink(int argc, char **argv);
 
 /* Set by Ctrl-C: finish the case, store, report. */
 extern volatile int mla_interrupted;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fuzz/blame.h"
 #include "fuzz/call.h"
 #include "fuzz/case_fields.h"
 #include "fuzz/corpus.h"
@@ -41,6 +42,7 @@ static const char help[] =
     "                     judged, only what two calls must have in common bit for bit (never a "
     "pass)\n"
     "  --limit SECONDS    of one kernel call (default 60, slow cases 3600)\n"
+    "  --blame            explain each failure by experiments on the kernel\n"
     "  --in-process       call kernels without a forked child (for debuggers)\n"
     "  --db FILE          default results/mlacheck.db\n"
     "  --json             end with one JSON object of counts\n"
@@ -188,6 +190,14 @@ static uint32_t choose_relations(const struct mla_options *o, const struct mla_c
     return test->slow ? 0 : mla_relations_cheap((enum mla_op)test->op);
 }
 
+static void explain(const struct mla_case *test, const struct mla_kernel *kernel, double limit,
+                    const struct mla_verdict *verdict)
+{
+    struct mla_blame blame;
+    mla_blame_find(test, kernel, verdict, limit, &blame);
+    printf("  blame: %s: %s\n", mla_cause_name(blame.cause), blame.text);
+}
+
 static int judge_kernel(struct run *run, struct mla_subject *subject, const struct mla_case *test,
                         const struct mla_kernel_choice *choice)
 {
@@ -211,6 +221,8 @@ static int judge_kernel(struct run *run, struct mla_subject *subject, const stru
     mla_counts_add(&run->counts, &verdict);
     run->executed[choice - run->kernels.list] += verdict.kind != MLA_VERDICT_UNSUPPORTED;
     report(run, test, choice->spec, &verdict);
+    if (run->options.blame && mla_verdict_is_failure(verdict.kind))
+        explain(test, choice->kernel, limit, &verdict);
     if (mla_record_store(run->store, test, choice->spec, &verdict) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "%s", mla_store_message(run->store));
     return 0;
@@ -401,7 +413,7 @@ static int finish(struct run *run)
 int mla_verb_run(int argc, char **argv)
 {
     struct run run = {0};
-    int code = mla_options_parse(&run.options, "run", "kscinSodlOwrRpJvh", argc, argv);
+    int code = mla_options_parse(&run.options, "run", "kscinSodlOwrRbpJvh", argc, argv);
     if (code != 0 || run.options.help) {
         if (code == 0)
             fputs(help, stdout);
