@@ -47,7 +47,10 @@ struct mla_verdict {
     char reason[256];      /* one line; "" for a plain pass */
     char element[96];      /* the first offending or the worst element, out[..] */
     double got, lo, hi;    /* its value and accepted interval */
-    double max_ratio;      /* worst err/B over all judged elements, 0 if all exact */
+    double max_ratio;      /* worst err/B over all judged elements, 0 if all exact; of the statistics
+                              where these fail */
+    double max_value_ratio; /* the same of the elements alone, -1: none judged */
+    double max_stats_ratio; /* and of the statistics alone, -1: none judged */
     int64_t elements_n;    /* elements judged */
     int64_t rows_n;        /* rows judged */
     int64_t unspecified_n; /* rows drawn but not judged, by the three reasons below */
