@@ -157,8 +157,7 @@ void mla_guidance_note(const struct mla_case *test, const struct mla_verdict *ve
     if (test->set_n > 0)
         return;
     for (size_t i = 0; i < GROUPS_N && first + groups[i].n <= MLA_GUIDANCE_COUNTERS; i++) {
-        groups[i].note(test, verdict,
-                       (struct mla_guidance_slot){counters + first, groups[i].n});
+        groups[i].note(test, verdict, (struct mla_guidance_slot){counters + first, groups[i].n});
         first += groups[i].n;
     }
 }

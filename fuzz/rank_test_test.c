@@ -2,11 +2,11 @@
  *
  * rank_test_test.c - medians and the rank test against worked examples and a count of all orders.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <math.h>
 
 #include <cmocka.h>
 
@@ -40,8 +40,8 @@ static void test_published_without_ties(void **state)
  * U is 127.5, two-sided chance 0.0001208. */
 static void test_published_with_ties(void **state)
 {
-    static const double may[] = {41, 36, 12, 18, 28, 23, 19, 8,  7,  16, 11, 14,  18,
-                                 14, 34, 6,  30, 11, 1,  11, 4,  32, 23, 45, 115, 37};
+    static const double may[] = {41, 36, 12, 18, 28, 23, 19, 8, 7,  16, 11, 14,  18,
+                                 14, 34, 6,  30, 11, 1,  11, 4, 32, 23, 45, 115, 37};
     static const double august[] = {39, 9,  16, 78, 35, 66, 122, 89,  110, 44, 28,  65, 22,
                                     59, 23, 31, 44, 21, 9,  45,  168, 73,  76, 118, 84, 85};
     (void)state;
@@ -115,8 +115,10 @@ static void test_median(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published_without_ties), cmocka_unit_test(test_published_with_ties),
-        cmocka_unit_test(test_all_orders),             cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_published_without_ties),
+        cmocka_unit_test(test_published_with_ties),
+        cmocka_unit_test(test_all_orders),
+        cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_median),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

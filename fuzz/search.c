@@ -13,10 +13,11 @@
 
 #include "fuzz/family.h"
 
-#define RECORDS_MAX   256 /* cases kept for the worst err/B alone */
-#define ENTRIES_MAX   (MLA_GUIDANCE_COUNTERS + RECORDS_MAX)
-#define TOURNAMENT    4
-#define SEED_DRAWS    8192 /* a seed in 256 may be large: missing it so often has a chance of e^-32 */
+#define RECORDS_MAX 256 /* cases kept for the worst err/B alone */
+#define ENTRIES_MAX (MLA_GUIDANCE_COUNTERS + RECORDS_MAX)
+#define BY_ERROR_N  32   /* in a tournament of errors: the few worst are varied most .. */
+#define BY_RARITY_N 4    /* .. of rarity: many are rare, all shall have their turn */
+#define SEED_DRAWS  8192 /* a seed in 256 may be large: missing it so often has a chance of e^-32 */
 
 /* A kept case. */
 struct entry {
@@ -53,9 +54,11 @@ struct mla_search *mla_search_begin(enum mla_op op, bool reject, enum mla_search
 /* ---- what to run next ---- */
 
 /* Seeds and largeness go together (mla_case_may_be_large): a new seed must not change that. */
-static void throw_coins(struct mla_case *test, struct mla_rng *rng)
+void mla_search_renew(struct mla_case *test, struct mla_rng *rng)
 {
     bool large = mla_case_may_be_large(test);
+    if (!mla_case_has_sign_coins(test))
+        return;
     for (int i = 0; i < SEED_DRAWS; i++) {
         test->seed = mla_rng_next(rng) >> 32;
         if (mla_case_may_be_large(test) == large)
@@ -70,8 +73,7 @@ void mla_search_vary(struct mla_case *test, const struct mla_case *other, struct
         mla_case_cross(test, other, rng);
     if (other == NULL || mla_rng_chance(rng, 1, 2))
         mla_case_mutate(test, rng);
-    if (mla_case_has_sign_coins(test))
-        throw_coins(test, rng);
+    mla_search_renew(test, rng);
 }
 
 static void draw(struct mla_search *s, struct mla_case *test)
@@ -94,7 +96,7 @@ static const struct mla_case *pick(struct mla_search *s)
 {
     bool by_error = s->kind == MLA_SEARCH_GUIDED && mla_rng_chance(&s->rng, 1, 2);
     const struct entry *best = &s->entries[mla_rng_below(&s->rng, (int64_t)s->n)];
-    for (int i = 1; i < TOURNAMENT; i++) {
+    for (int i = 1; i < (by_error ? BY_ERROR_N : BY_RARITY_N); i++) {
         const struct entry *next = &s->entries[mla_rng_below(&s->rng, (int64_t)s->n)];
         if (wins(s, next, best, by_error))
             best = next;
@@ -104,8 +106,7 @@ static const struct mla_case *pick(struct mla_search *s)
 
 void mla_search_next(struct mla_search *search, struct mla_case *test)
 {
-    if (search->kind == MLA_SEARCH_RANDOM || search->n == 0 ||
-        mla_rng_chance(&search->rng, 1, 8)) {
+    if (search->kind == MLA_SEARCH_RANDOM || search->n == 0 || mla_rng_chance(&search->rng, 1, 8)) {
         draw(search, test);
         return;
     }

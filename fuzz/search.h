@@ -46,5 +46,7 @@ void mla_search_end(struct mla_search *search);
  * looked at, and a case is kept for what its coins did.
  */
 void mla_search_vary(struct mla_case *test, const struct mla_case *other, struct mla_rng *rng);
+/* The coins alone, of a case that was changed in another way. */
+void mla_search_renew(struct mla_case *test, struct mla_rng *rng);
 
 #endif

@@ -15,9 +15,9 @@
 struct mla_watch {
     double limit; /* processor seconds; <= 0: none */
     int64_t executions;
-    double worst;         /* largest err/B of values and statistics that passed */
-    double energy;        /* .. and energy/threshold */
-    double kill_seconds;  /* of the first failure; < 0: none */
+    double worst;        /* largest err/B of values and statistics that passed */
+    double energy;       /* .. and energy/threshold */
+    double kill_seconds; /* of the first failure; < 0: none */
     int64_t kill_executions;
     int64_t features; /* counters raised so far */
     uint8_t seen[MLA_GUIDANCE_COUNTERS];
