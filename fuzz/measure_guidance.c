@@ -4,6 +4,7 @@
  *
  *   mla_measure_guidance OP KERNEL ARM SEED SECONDS      ring|sparse, guided|shapes|random
  *   mla_measure_guidance OP KERNEL ARM SEED rss N        resident memory every N/10 of N executions
+ *   mla_measure_guidance OP KERNEL offers                exit code 0: the kernel offers the operation
  *
  * The first ends after so many processor seconds or at the first failure, and prints the line of
  * watch.h. The second takes the smallest cases, so that a million of them are a matter of minutes.
@@ -24,7 +25,8 @@ static uint8_t counters[MLA_GUIDANCE_COUNTERS];
 static int usage(void)
 {
     fprintf(stderr, "usage: mla_measure_guidance ring|sparse KERNEL guided|shapes|random SEED "
-                    "SECONDS | rss N\n");
+                    "SECONDS | rss N\n"
+                    "       mla_measure_guidance ring|sparse KERNEL offers\n");
     return 2;
 }
 
@@ -109,7 +111,17 @@ int main(int argc, char **argv)
     static struct mla_kernel_list kernels;
     char error[MLA_CASE_ERROR_MAX];
     int arm = 0;
-    if (argc < 6 || (strcmp(argv[1], "ring") != 0 && strcmp(argv[1], "sparse") != 0))
+    if (argc < 4 || (strcmp(argv[1], "ring") != 0 && strcmp(argv[1], "sparse") != 0))
+        return usage();
+    bool is_ring = strcmp(argv[1], "ring") == 0;
+    if (mla_kernels_add(&kernels, argv[2], error, sizeof error) != MLA_OK) {
+        fprintf(stderr, "mla_measure_guidance: %s\n", error);
+        return 2;
+    }
+    const struct mla_kernel *kernel = kernels.list[0].kernel;
+    if (argc == 4 && strcmp(argv[3], "offers") == 0)
+        return is_ring ? kernel->ring == NULL : kernel->sparse == NULL;
+    if (argc < 6)
         return usage();
     while (arm < 3 && strcmp(argv[3], arms[arm]) != 0)
         arm++;
@@ -117,19 +129,15 @@ int main(int argc, char **argv)
     int64_t n = argc == 7 && strcmp(argv[5], "rss") == 0 ? strtoll(argv[6], NULL, 10) : 0;
     if (arm == 3 || (n <= 0 && !(seconds > 0)))
         return usage();
-    if (mla_kernels_add(&kernels, argv[2], error, sizeof error) != MLA_OK) {
-        fprintf(stderr, "mla_measure_guidance: %s\n", error);
-        return 2;
-    }
     struct mla_search *search =
-        mla_search_begin(strcmp(argv[1], "ring") == 0 ? MLA_OP_RING : MLA_OP_SPARSE, false,
-                         (enum mla_search_kind)arm, strtoull(argv[4], NULL, 10));
+        mla_search_begin(is_ring ? MLA_OP_RING : MLA_OP_SPARSE, false, (enum mla_search_kind)arm,
+                         strtoull(argv[4], NULL, 10));
     if (search == NULL)
         return 3;
     if (n > 0)
-        stay(search, kernels.list[0].kernel, n);
+        stay(search, kernel, n);
     else
-        hunt(search, kernels.list[0].kernel, seconds);
+        hunt(search, kernel, seconds);
     mla_search_end(search);
     return 0;
 }

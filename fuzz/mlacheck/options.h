@@ -44,6 +44,7 @@ struct mla_options {
     int threads[MLA_OPTIONS_THREADS_MAX]; /* --threads */
     int threads_n;                        /* 0: not given */
     bool peers;                           /* --peers: time other libraries too */
+    bool merge;                           /* --merge: corpora, whatever their size */
     bool plain_oracle;                    /* --oracle definition */
     bool slow;
     bool relations;  /* default true */
