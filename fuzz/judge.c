@@ -212,6 +212,8 @@ void mla_subject_judge(struct mla_subject *subject, const struct mla_kernel *ker
     *verdict = (struct mla_verdict){.kind = MLA_VERDICT_PASS,
                                     .relation = "",
                                     .plain_oracle = options->plain_oracle,
+                                    .max_value_ratio = -1,
+                                    .max_stats_ratio = -1,
                                     .max_energy = -1};
     if (!refresh(subject, verdict) || !mla_judge_offered(subject->tensors, kernel, verdict))
         return;

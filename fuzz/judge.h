@@ -50,14 +50,17 @@ struct mla_verdict {
     char element[96];     /* the first offending or the worst element, out[..] */
     bool has_row;         /* the failure is one of values: of this row */
     struct mla_row row;
-    double got, lo, hi;    /* its value and accepted interval */
-    double max_ratio;      /* worst err/B over all judged elements, 0 if all exact */
-    int64_t elements_n;    /* elements judged */
-    int64_t rows_n;        /* rows judged */
-    int64_t unspecified_n; /* rows drawn but not judged, by the three reasons below */
-    int64_t nonfinite_n;   /* NaN or Inf takes part */
-    int64_t range_n;       /* a sum may leave the range of float32 */
-    int64_t no_bound_n;    /* the declared error is too large for an interval, or not promised */
+    double got, lo, hi; /* its value and accepted interval */
+    double max_ratio;   /* worst err/B over all judged elements, 0 if all exact; of the statistics
+                              where these fail */
+    double max_value_ratio; /* the same of the elements alone, -1: none judged */
+    double max_stats_ratio; /* and of the statistics alone, -1: none judged */
+    int64_t elements_n;     /* elements judged */
+    int64_t rows_n;         /* rows judged */
+    int64_t unspecified_n;  /* rows drawn but not judged, by the three reasons below */
+    int64_t nonfinite_n;    /* NaN or Inf takes part */
+    int64_t range_n;        /* a sum may leave the range of float32 */
+    int64_t no_bound_n;     /* the declared error is too large for an interval, or not promised */
     bool plain_oracle;  /* judged by the definition in MPFR: whoever repeats it must ask for that */
     bool oracle_failed; /* the oracle contradicted itself: its fault, and the row's verdict none */
     double max_energy;  /* worst energy/threshold of the row-energy tests, -1: none made */

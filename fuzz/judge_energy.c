@@ -11,7 +11,9 @@
  * The chance is over the coins, taken as fair because no kernel knows the generator. A kept seed
  * takes it once for all; a hunt that changes shapes under the same seed takes the same coins again
  * and is covered by the count of its tests, as long as what it tries next is not chosen by what
- * these coins did.
+ * these coins did. A search that chooses by errors therefore throws new coins for every case it makes
+ * of another one (mla_search_renew): whatever came before, each test's chance is then what it says, and
+ * the chances add up.
  */
 #include <inttypes.h>
 #include <math.h>

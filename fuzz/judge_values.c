@@ -81,6 +81,8 @@ static bool judge_element(const struct mla_tensors *t, struct mla_row row, int64
     struct mla_bound_error distance = mla_bound_error(bound, model, bits);
     bool inside = got >= (double)bound->lo && got <= (double)bound->hi;
     verdict->elements_n++;
+    if (!(distance.ratio <= verdict->max_value_ratio))
+        verdict->max_value_ratio = distance.ratio;
     if (verdict->element[0] == '\0' || !(distance.ratio <= verdict->max_ratio) ||
         (!inside && verdict->kind == MLA_VERDICT_PASS)) {
         record_worst(t, row, column, got, bound, verdict);
@@ -104,6 +106,7 @@ static bool judge_empty(const struct mla_tensors *t, struct mla_row row, int64_t
         verdict->has_row = true;
         verdict->got = (double)mla_number_from_bf16(bits);
         verdict->max_ratio = INFINITY;
+        verdict->max_value_ratio = INFINITY;
         verdict->detected |= MLA_DETECTOR_TIER1;
         return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
                                 "a row without keys must hold +0, bits %04x", bits);
@@ -118,6 +121,8 @@ static bool judge_stats(const struct mla_tensors *t, struct mla_row row,
     const float *sum, *max = mla_judge_stats_of(t, row, &sum);
     double ratio = 0;
     bool ok = mla_bound_stats_accepts(truth, model, *max, *sum, &ratio);
+    if (!(ratio <= verdict->max_stats_ratio))
+        verdict->max_stats_ratio = ratio;
     if (ok)
         return true;
     struct mla_truth_info info = mla_truth_info(truth);

@@ -15,7 +15,11 @@
 
 #include "fuzz/guidance.h"
 
-enum mla_search_kind { MLA_SEARCH_RANDOM, MLA_SEARCH_GUIDED };
+enum mla_search_kind {
+    MLA_SEARCH_RANDOM,
+    MLA_SEARCH_GUIDED,
+    MLA_SEARCH_SHAPES /* guided, but blind to errors: what these add is measured against it */
+};
 
 struct mla_search;
 
@@ -24,10 +28,25 @@ struct mla_search *mla_search_begin(enum mla_op op, bool reject, enum mla_search
                                     uint64_t seed);
 /* A case without a problem (mla_case_problem). */
 void mla_search_next(struct mla_search *search, struct mla_case *test);
+/*
+ * A case that raises a counter is kept until the end, so that for every counter raised a case is at
+ * hand that does; so is, up to a limit, one whose err/B is the worst so far. Never more than
+ * MLA_GUIDANCE_COUNTERS + 256 of them, about 1 KB each. Without memory for one it is forgotten.
+ */
 void mla_search_learn(struct mla_search *search, const struct mla_case *test,
                       const struct mla_verdict *verdict);
-/* Cases kept so far. */
+/* Cases kept so far, and the i-th of them. */
 size_t mla_search_kept(const struct mla_search *search);
+const struct mla_case *mla_search_case(const struct mla_search *search, size_t i);
 void mla_search_end(struct mla_search *search);
+
+/*
+ * A kept case to a new one: mutated, or crossed with other (may be NULL). If the signs of its values
+ * are coins they are thrown anew: the row-energy test (judge_energy.c) holds for coins nobody has
+ * looked at, and a case is kept for what its coins did.
+ */
+void mla_search_vary(struct mla_case *test, const struct mla_case *other, struct mla_rng *rng);
+/* The coins alone, of a case that was changed in another way. */
+void mla_search_renew(struct mla_case *test, struct mla_rng *rng);
 
 #endif

@@ -144,6 +144,17 @@ int32_t mla_store_verdict(struct mla_store *store, const struct mla_store_verdic
 int32_t mla_store_tally(struct mla_store *store, const char *op, const char *kernel,
                         const char *family, const char *verdict, int64_t n, double max_ratio);
 
+/*
+ * Bound what hunts leave behind: of the executions stored by runs of the command fuzz, only the worst
+ * worst_n (by max_ratio) and the newest newest_n stay in each cell: operation, kernel, family, region,
+ * verdict and a coarse class of shape. The others move into the run's tally: every count of a summary
+ * stays, and so does every finding with its case, and whatever other tables refer to. Runs of other
+ * commands are not touched. Both numbers at least 1 (ERR_WRITE). removed_n (may be NULL): verdicts that
+ * went. One transaction: all of it or nothing; other writers wait as long.
+ */
+int32_t mla_store_prune(struct mla_store *store, int64_t worst_n, int64_t newest_n,
+                        int64_t *removed_n);
+
 /* One thing timed. flops and bytes are of one call, peak in flop/s. */
 struct mla_store_bench {
     const char *op;       /* ring, sparse or oracle */

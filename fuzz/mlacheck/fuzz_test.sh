@@ -28,6 +28,22 @@ check 'what it takes' 0 'as its relations show' "$mlacheck" list findings --db "
 repro=$("$mlacheck" list findings --db "$dir/remembers.db" | grep -o 'run --kernel.*--relations' | head -1)
 check 'its line repeats it' 1 'relation after-scale' bash -c "'$mlacheck' $repro --db '$dir/repro.db'"
 
+# Merging a corpus loses no counter of guidance; the check would see it: without half of the files
+# some are missing.
+counters() {
+    MLACHECK_COUNTERS=$2 "$bin/replay_ring" "$1" >/dev/null && sort "$2" -o "$2" && [ -s "$2" ]
+}
+check 'a corpus' 0 '' "$mlacheck" fuzz --time 5 --op ring --db "$dir/merge.db"
+cp -r "$dir/merge.db.fuzz/corpus-ring" "$dir/before"
+check 'merged' 0 'corpus of ring merged' "$mlacheck" fuzz --time 2 --op ring --merge \
+    --db "$dir/merge.db"
+counters "$dir/before" "$dir/before.txt"
+counters "$dir/merge.db.fuzz/corpus-ring" "$dir/after.txt"
+check 'no counter is lost' 0 '' test -z "$(comm -23 "$dir/before.txt" "$dir/after.txt")"
+ls "$dir/merge.db.fuzz/corpus-ring"/* | awk 'NR % 2' | xargs rm
+counters "$dir/merge.db.fuzz/corpus-ring" "$dir/half.txt"
+check 'a loss is seen' 1 '' test -z "$(comm -23 "$dir/before.txt" "$dir/half.txt")"
+
 # A killed worker and a killed parent leave usable databases.
 # (between two cases there is nobody to accuse: try again)
 for attempt in 1 2 3 4; do

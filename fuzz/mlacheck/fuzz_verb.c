@@ -26,6 +26,7 @@
 #include "fuzz/call.h"
 #include "fuzz/kernels.h"
 #include "fuzz/mlacheck/build.h"
+#include "fuzz/mlacheck/fuzz_care.h"
 #include "fuzz/mlacheck/fuzz_seeds.h"
 #include "fuzz/mlacheck/options.h"
 #include "fuzz/mlacheck/table.h"
@@ -41,12 +42,14 @@ static const char help[] =
     "  --kernel NAME  kernel to fuzz (default scalar)\n"
     "  --set FILE     corpus file whose cases are the seeds (any number)\n"
     "  --seed S       of the engine (default 1)\n"
+    "  --merge        merge the corpora afterwards (by itself only where one is large)\n"
     "  --db FILE      default results/mlacheck.db; corpora and logs go to FILE.fuzz\n"
     "  --json         end with one JSON object of counts\n";
 
-#define RESTARTS_MAX  20 /* of one worker: a kernel that always dies is known by then */
-#define FINDINGS_MAX  10 /* printed at the end */
-#define GRACE_SECONDS 60 /* beyond its time a worker is killed */
+#define RESTARTS_MAX  20  /* of one worker: a kernel that always dies is known by then */
+#define FINDINGS_MAX  10  /* printed at the end */
+#define GRACE_SECONDS 60  /* beyond its time a worker is killed */
+#define PRUNE_SECONDS 600 /* between two prunings of the database */
 
 struct phase {
     const char *op;
@@ -241,7 +244,12 @@ static bool running(struct hunt *hunt)
 static void work(struct hunt *hunt)
 {
     bool told = false;
+    double pruned = mla_call_clock();
     while (running(hunt)) {
+        if (mla_call_clock() - pruned > PRUNE_SECONDS) {
+            mla_fuzz_prune(&hunt->options);
+            pruned = mla_call_clock();
+        }
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
         for (int i = 0; (mla_interrupted || hunt->failed) && !told && i < hunt->options.jobs; i++)
             if (hunt->workers[i].pid != 0)
@@ -430,7 +438,7 @@ static int check(const struct mla_options *o)
 int mla_verb_fuzz(int argc, char **argv)
 {
     static struct hunt hunt;
-    int code = mla_options_parse(&hunt.options, "fuzz", "ksoSdtljJh", argc, argv);
+    int code = mla_options_parse(&hunt.options, "fuzz", "ksoSdtljJMh", argc, argv);
     if (code != 0 || hunt.options.help) {
         if (code == 0)
             fputs(help, stdout);
@@ -453,5 +461,8 @@ int mla_verb_fuzz(int argc, char **argv)
     fflush(stdout);
     plan(&hunt);
     work(&hunt);
-    return report(&hunt);
+    mla_fuzz_merge(&hunt.options, hunt.programs, hunt.folder);
+    code = report(&hunt);
+    mla_fuzz_prune(&hunt.options);
+    return code;
 }

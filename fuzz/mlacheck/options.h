@@ -46,6 +46,7 @@ struct mla_options {
     int threads_n;                        /* 0: not given */
     bool draws;                           /* --random of faults: without feedback */
     bool peers;                           /* --peers: time other libraries too */
+    bool merge;                           /* --merge: corpora, whatever their size */
     bool plain_oracle;                    /* --oracle definition */
     bool no_oracle;                       /* --oracle none */
     bool slow;
