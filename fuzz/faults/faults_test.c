@@ -60,7 +60,7 @@ static void test_tables_are_well_formed(void **state)
     assert_true(n[0] >= 6);
     assert_true(n[1] >= 2);
     assert_true(n[2] >= 1);
-    const char *names[64] = {0};
+    const char *names[512] = {0};
     size_t names_n = 0;
     for (size_t t = 0; t < 3; t++) {
         uint32_t covered = 0;
@@ -71,7 +71,7 @@ static void test_tables_are_well_formed(void **state)
             for (size_t k = 0; k < names_n; k++) {
                 assert_string_not_equal(names[k], tables[t][i].name);
             }
-            assert_true(names_n < 64);
+            assert_true(names_n < 512);
             names[names_n++] = tables[t][i].name;
         }
         assert_int_equal(covered, MLA_FAULT_ON_RING | MLA_FAULT_ON_SPARSE);
@@ -92,9 +92,10 @@ static void csv_field(const char *line, int at, char *text, size_t text_bytes)
     text[length] = '\0';
 }
 
-/* The class of a report in reports.csv, "" if there is no such report. */
-static void class_of_report(const char *id, char *class, size_t class_bytes)
+/* The class of a report in reports.csv, "" if there is no such report; how many has_class has. */
+static int class_of_report(const char *id, char *class, size_t class_bytes, const char *has_class)
 {
+    int class_n = 0;
     FILE *file = fopen(MLA_FAULTS_REPORTS, "r");
     assert_non_null(file);
     char line[4096];
@@ -105,15 +106,18 @@ static void class_of_report(const char *id, char *class, size_t class_bytes)
         if (strcmp(field, id) == 0) {
             csv_field(line, 3, class, class_bytes);
         }
+        csv_field(line, 3, field, sizeof field);
+        class_n += strcmp(field, has_class) == 0;
     }
     fclose(file);
+    return class_n;
 }
 
 static void test_reports_exist_in_the_class(void **state)
 {
     (void)state;
     char class[64];
-    class_of_report("B0", class, sizeof class);
+    class_of_report("B0", class, sizeof class, "");
     assert_string_equal(class, "");
     size_t n = 0;
     const struct mla_fault *faults = mla_faults(&n);
@@ -124,11 +128,14 @@ static void test_reports_exist_in_the_class(void **state)
         size_t ids_n = 0;
         for (char *rest = ids, *id = strtok_r(ids, " ", &rest); id;
              id = strtok_r(NULL, " ", &rest)) {
-            class_of_report(id, class, sizeof class);
+            class_of_report(id, class, sizeof class, "");
             assert_string_equal(class, faults[i].class);
             ids_n++;
         }
-        assert_true(ids_n >= 1);
+        /* Classes of which no report is public have faults of their own all the same. */
+        if (ids_n == 0 && class_of_report("", class, sizeof class, faults[i].class) != 0) {
+            fail_msg("%s names no report, but its class has some", faults[i].name);
+        }
     }
 }
 
@@ -171,7 +178,7 @@ static void test_controls_are_right_on_the_ring(void **state)
         if (mla_tiny_ring_wrong(tiny, slack_of(kernel), true) != 0) {
             fail_msg("%s on %s", kernel->name, shapes[i / controls_n].name);
         }
-        assert_true(mla_tiny_ring_scratch_untouched(tiny));
+        assert_true(mla_tiny_ring_scratch_allowed(tiny));
         mla_tiny_ring_free(tiny);
     }
 }
@@ -517,7 +524,29 @@ static void test_sparse_faults_hit_their_queries(void **state)
     }
 }
 
-/* No call that must be accepted may crash a fault; the sanitizers look on. */
+/*
+ * Faults of threads are races, which the sanitizer of threads rightly reports; faults that read
+ * where there is no memory crash.
+ */
+static bool runs_here(const struct mla_fault *fault)
+{
+#if defined(__SANITIZE_THREAD__)
+    bool watched = true;
+#elif defined(__has_feature)
+    bool watched = __has_feature(thread_sanitizer);
+#else
+    bool watched = false;
+#endif
+    static const char *const wild[] = {"prefetch-past-end", "short-tile-read-whole"};
+    for (size_t i = 0; i < sizeof wild / sizeof wild[0]; i++) {
+        if (strcmp(fault->name, wild[i]) == 0) {
+            return false;
+        }
+    }
+    return !fault->race || !watched;
+}
+
+/* No call that must be accepted may crash any other fault; the sanitizers look on. */
 static void test_every_fault_survives_every_shape(void **state)
 {
     (void)state;
@@ -526,10 +555,16 @@ static void test_every_fault_survives_every_shape(void **state)
     const struct mla_fault *faults = mla_faults(&faults_n);
     for (size_t f = 0; f < faults_n; f++) {
         const struct mla_tiny_ring_shape *ring = mla_tiny_ring_shapes(&shapes_n);
-        for (size_t s = 0; faults[f].kernel->ring && s < shapes_n; s++) {
+        for (size_t s = 0; runs_here(&faults[f]) && faults[f].kernel->ring && s < shapes_n; s++) {
             struct mla_tiny_ring *tiny = mla_tiny_ring_new(&ring[s].args);
-            run_ring(faults[f].kernel, tiny);
-            assert_true(mla_tiny_ring_scratch_untouched(tiny));
+            mla_tiny_ring_clear(tiny);
+            int32_t status = faults[f].kernel->ring(&tiny->args, NULL, 0);
+            if (status != MLA_OK && faults[f].cause != MLA_CAUSE_STATUS) {
+                fail_msg("%s on %s: status %d", faults[f].name, ring[s].name, (int)status);
+            }
+            if (!mla_tiny_ring_scratch_allowed(tiny) && faults[f].cause != MLA_CAUSE_MEMORY) {
+                fail_msg("%s on %s: scratch written", faults[f].name, ring[s].name);
+            }
             mla_tiny_ring_free(tiny);
         }
         const struct mla_tiny_sparse_shape *sparse = mla_tiny_sparse_shapes(&shapes_n);

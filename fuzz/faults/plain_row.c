@@ -107,20 +107,26 @@ static void two_pass(struct mla_plain_row *row)
     }
 }
 
-void mla_plain_row_attend(struct mla_plain_row *row, const uint16_t *q_value,
-                          const uint16_t *q_rope, struct mla_plain_variant variant)
+void mla_plain_row_begin(struct mla_plain_row *row)
 {
     row->max = -INFINITY;
     row->sum = 0.0f;
+    row->seen_n = 0;
     for (int64_t c = 0; c < row->value_n; c++) {
         row->o[c] = 0.0f;
     }
-    if (row->keys_n == 0) {
-        return;
-    }
+}
+
+void mla_plain_row_add(struct mla_plain_row *row, const uint16_t *q_value, const uint16_t *q_rope,
+                       struct mla_plain_variant variant)
+{
+    row->seen_n += row->keys_n;
     fill_scores(row, q_value, q_rope, variant);
     switch (variant.method) {
     case MLA_PLAIN_ONLINE:
+    case MLA_PLAIN_GATHERED:
+    case MLA_PLAIN_TRAVELLING:
+    case MLA_PLAIN_PAIRED:
         online(row, variant);
         break;
     case MLA_PLAIN_REVERSED:
@@ -129,9 +135,27 @@ void mla_plain_row_attend(struct mla_plain_row *row, const uint16_t *q_value,
     case MLA_PLAIN_TWO_PASS:
         two_pass(row);
         break;
+    case MLA_PLAIN_MERGED:
+        mla_plain_merge(row, variant);
+        break;
+    }
+}
+
+void mla_plain_row_end(struct mla_plain_row *row)
+{
+    if (row->seen_n == 0) {
+        return;
     }
     for (int64_t c = 0; c < row->value_n; c++) {
         row->o[c] /= row->sum;
     }
     row->max *= row->scale;
+}
+
+void mla_plain_row_attend(struct mla_plain_row *row, const uint16_t *q_value,
+                          const uint16_t *q_rope, struct mla_plain_variant variant)
+{
+    mla_plain_row_begin(row);
+    mla_plain_row_add(row, q_value, q_rope, variant);
+    mla_plain_row_end(row);
 }

@@ -23,10 +23,15 @@ struct mla_plain_row {
     int64_t value_n; /* columns of value */
     int64_t rope_n;  /* columns of rope */
     float scale;
-    float *scores; /* scratch, keys_n */
-    float *o;      /* result, value_n: +0 when there are no keys */
-    float max;     /* result: maximum of scale*score; -inf when there are no keys */
-    float sum;     /* result: sum of exp(scale*score - max); +0 when there are no keys */
+    int64_t head;           /* which of the heads that list the same keys, one after the other */
+    int64_t parts_n;        /* MERGED: parts that a row is made of, each merged once */
+    int64_t tiles_per_part; /* MERGED: tile / tiles_per_part is a key's part */
+    float *parts;           /* MERGED: scratch, mla_plain_parts_floats */
+    float *scores;          /* scratch, keys_n */
+    float *o;               /* result, value_n: +0 when there are no keys */
+    float max;              /* result: maximum of scale*score; -inf when there are no keys */
+    float sum;              /* result: sum of exp(scale*score - max); +0 when there are no keys */
+    int64_t seen_n;         /* keys since the row was begun */
 };
 
 /*
@@ -36,5 +41,21 @@ struct mla_plain_row {
  */
 void mla_plain_row_attend(struct mla_plain_row *row, const uint16_t *q_value,
                           const uint16_t *q_rope, struct mla_plain_variant variant);
+
+/*
+ * The same in steps, for methods that go online: begin, the listed keys as often as some come, end.
+ * Keys of one tile come in one list.
+ */
+void mla_plain_row_begin(struct mla_plain_row *row);
+void mla_plain_row_add(struct mla_plain_row *row, const uint16_t *q_value, const uint16_t *q_rope,
+                       struct mla_plain_variant variant);
+void mla_plain_row_end(struct mla_plain_row *row);
+
+/*
+ * MLA_PLAIN_MERGED (plain_merge.c): every part of a row by itself, from its scores, then merged. On
+ * return max is unscaled and o not yet divided by sum.
+ */
+size_t mla_plain_parts_floats(int64_t parts_n, int64_t columns_n);
+void mla_plain_merge(struct mla_plain_row *row, struct mla_plain_variant variant);
 
 #endif

@@ -96,6 +96,7 @@ static void attend_query(const struct mla_sparse_args *args, struct mla_plain_va
     row->keys_n = list_keys(args, q, variant, keys);
     for (int64_t h = 0; h < args->heads; h++) {
         int64_t plane = q * args->heads + h;
+        row->head = h;
         mla_plain_row_attend(row, args->q_lift + plane * args->latent,
                              args->q_pe + plane * args->rope, variant);
         store_row(args, variant, q, h, row);
@@ -117,10 +118,14 @@ int32_t mla_plain_sparse(const struct mla_sparse_args *args, struct mla_plain_va
         .value_n = args->latent,
         .rope_n = args->rope,
         .scale = args->softmax_scale,
+        .parts_n = (int64_t)(keys_most - 1) / MLA_PLAIN_SPARSE_TILE + 1,
+        .tiles_per_part = 1,
         .scores = calloc(keys_most, sizeof *row.scores),
         .o = calloc((size_t)args->latent, sizeof *row.o),
     };
-    if (!keys || !row.scores || !row.o) {
+    row.parts =
+        calloc(mla_plain_parts_floats(row.parts_n, args->latent + args->rope), sizeof *row.parts);
+    if (!keys || !row.scores || !row.o || !row.parts) {
         goto done;
     }
     for (int64_t q = 0; q < args->queries; q++) {
@@ -128,6 +133,7 @@ int32_t mla_plain_sparse(const struct mla_sparse_args *args, struct mla_plain_va
     }
     status = MLA_OK;
 done:
+    free(row.parts);
     free(row.o);
     free(row.scores);
     free(keys);
