@@ -8,6 +8,7 @@
  * has them.
  */
 #include "fuzz/faults/bf16.h"
+#include "fuzz/faults/plain_mask.h"
 #include "fuzz/faults/plain_row.h"
 #include "impl/validate.h"
 
@@ -120,12 +121,15 @@ static int64_t list_keys(const struct mla_ring_args *args, struct mla_plain_vari
         for (int64_t t = 0; t < args->kv_rows; t++) {
             int64_t tile = t / args->k_chunk_size;
             int64_t tile_pos = key_position(args, source, tile * args->k_chunk_size);
-            if (!sees(args, variant, pos_q, key_position(args, source, t), tile_pos)) {
+            bool hidden = !sees(args, variant, pos_q, key_position(args, source, t), tile_pos);
+            if (hidden && !mla_plain_masks(variant)) {
                 continue;
             }
             const uint16_t *key = shard + t * args->head_dim;
-            keys[keys_n++] = (struct mla_plain_key){
-                .value = key, .rope = key + args->head_dim_v, .tile = step * tiles_n + tile};
+            keys[keys_n++] = (struct mla_plain_key){.value = key,
+                                                    .rope = key + args->head_dim_v,
+                                                    .tile = step * tiles_n + tile,
+                                                    .hidden = hidden};
         }
     }
     return keys_n;
@@ -154,18 +158,22 @@ struct workspace {
 static void attend_rank(const struct mla_ring_args *args, struct mla_plain_variant variant,
                         int64_t rank, struct workspace *work, struct mla_plain_row *row)
 {
+    bool is_reversed = variant.method == MLA_PLAIN_ROWS_REVERSED;
     query_positions(args, rank, work->positions);
     mla_plain_visit_order(args->ring_size, args->topology, rank, work->order);
     for (int64_t b = 0; b < args->batch; b++) {
         int64_t kv_batch = args->has_slot ? args->kv_cache_batch_idx : b;
-        for (int64_t r = 0; r < args->q_rows; r++) {
+        for (int64_t i = 0; i < args->q_rows; i++) {
+            int64_t r = is_reversed ? args->q_rows - 1 - i : i;
             row->keys_n = 0;
             if (work->positions[r] >= 0) { /* a pad row sees nothing and its query is not read */
                 row->keys_n =
                     list_keys(args, variant, work->order, kv_batch, work->positions[r], work->keys);
             }
-            for (int64_t h = 0; h < args->heads; h++) {
+            for (int64_t k = 0; k < args->heads; k++) {
+                int64_t h = is_reversed ? args->heads - 1 - k : k;
                 int64_t plane = b * args->heads + h;
+                row->head = h;
                 const uint16_t *q = args->q[rank] + (plane * args->q_rows + r) * args->head_dim;
                 mla_plain_row_attend(row, q, q + args->head_dim_v, variant);
                 store_row(args, rank, plane, r, row);
@@ -190,11 +198,13 @@ int32_t mla_plain_ring(const struct mla_ring_args *args, struct mla_plain_varian
         .keys = work.keys,
         .value_n = args->head_dim_v,
         .rope_n = args->head_dim - args->head_dim_v,
-        .scale = args->has_scale ? args->scale : (float)(1.0 / sqrt((double)args->head_dim)),
+        .scale = args->has_scale ? args->scale : mla_plain_default_scale(args, variant),
         .scores = calloc(keys_most, sizeof *row.scores),
+        .head_factors = calloc(keys_most, sizeof *row.head_factors),
         .o = calloc((size_t)args->head_dim_v, sizeof *row.o),
+        .run = {.last_shift = -INFINITY},
     };
-    if (!work.keys || !work.positions || !row.scores || !row.o) {
+    if (!work.keys || !work.positions || !row.scores || !row.head_factors || !row.o) {
         goto done;
     }
     for (int64_t rank = 0; rank < args->ring_size; rank++) {
@@ -203,6 +213,7 @@ int32_t mla_plain_ring(const struct mla_ring_args *args, struct mla_plain_varian
     status = MLA_OK;
 done:
     free(row.o);
+    free(row.head_factors);
     free(row.scores);
     free(work.positions);
     free(work.keys);
