@@ -147,7 +147,9 @@ static double slack_of(const struct mla_kernel *kernel)
 /* Can statistics be compared with the true maximum and log-sum-exp to four digits? */
 static bool has_fine_stats(const struct mla_kernel *kernel)
 {
-    return kernel->ring_model.acc_u == 0.0 && kernel->ring_model.stats_max != MLA_STATS_OTHER;
+    const struct mla_model *model = &kernel->ring_model;
+    bool sums_bf16 = model->acc_u > 0.0 || (model->p_u > 0.0 && model->sum_rounded);
+    return !sums_bf16 && model->stats_max != MLA_STATS_OTHER;
 }
 
 static void run_ring(const struct mla_kernel *kernel, struct mla_tiny_ring *tiny)
