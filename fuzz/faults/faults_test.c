@@ -92,10 +92,9 @@ static void csv_field(const char *line, int at, char *text, size_t text_bytes)
     text[length] = '\0';
 }
 
-/* The class of a report in reports.csv, "" if there is no such report; how many has_class has. */
-static int class_of_report(const char *id, char *class, size_t class_bytes, const char *has_class)
+/* The class of a report in reports.csv, "" if there is no such report. */
+static void class_of_report(const char *id, char *class, size_t class_bytes)
 {
-    int class_n = 0;
     FILE *file = fopen(MLA_FAULTS_REPORTS, "r");
     assert_non_null(file);
     char line[4096];
@@ -106,18 +105,15 @@ static int class_of_report(const char *id, char *class, size_t class_bytes, cons
         if (strcmp(field, id) == 0) {
             csv_field(line, 3, class, class_bytes);
         }
-        csv_field(line, 3, field, sizeof field);
-        class_n += strcmp(field, has_class) == 0;
     }
     fclose(file);
-    return class_n;
 }
 
 static void test_reports_exist_in_the_class(void **state)
 {
     (void)state;
     char class[64];
-    class_of_report("B0", class, sizeof class, "");
+    class_of_report("B0", class, sizeof class);
     assert_string_equal(class, "");
     size_t n = 0;
     const struct mla_fault *faults = mla_faults(&n);
@@ -125,27 +121,35 @@ static void test_reports_exist_in_the_class(void **state)
         char ids[64];
         assert_true(strlen(faults[i].reports) < sizeof ids);
         snprintf(ids, sizeof ids, "%s", faults[i].reports);
-        size_t ids_n = 0;
         for (char *rest = ids, *id = strtok_r(ids, " ", &rest); id;
              id = strtok_r(NULL, " ", &rest)) {
-            class_of_report(id, class, sizeof class, "");
+            class_of_report(id, class, sizeof class);
             assert_string_equal(class, faults[i].class);
-            ids_n++;
-        }
-        /* Classes of which no report is public have faults of their own all the same. */
-        if (ids_n == 0 && class_of_report("", class, sizeof class, faults[i].class) != 0) {
-            fail_msg("%s names no report, but its class has some", faults[i].name);
         }
     }
 }
 
 /* ---- right ------------------------------------------------------------------------------------*/
 
-/* float32 sums of values up to 2: far below 2e-5. bf16 probabilities: 2^-8 of each term, 2 * 2^-8.
+/*
+ * Values are at most 2. float32 sums: far below 2e-5. bf16 probabilities: 2^-8 of each term, 2 * 2^-8.
+ * bf16 accumulators: 2^-8 of each of the two for every tile, of which there are at most 12:
+ * 2 * 2 * 12 * 2^-8.
  */
 static double slack_of(const struct mla_kernel *kernel)
 {
+    if (kernel->ring_model.acc_u > 0.0) {
+        return 48 * 0x1p-8;
+    }
     return kernel->ring_model.p_u > 0.0 ? 0x1p-7 : 2e-5;
+}
+
+/* Can statistics be compared with the true maximum and log-sum-exp to four digits? */
+static bool has_fine_stats(const struct mla_kernel *kernel)
+{
+    const struct mla_model *model = &kernel->ring_model;
+    bool sums_bf16 = model->acc_u > 0.0 || (model->p_u > 0.0 && model->sum_rounded);
+    return !sums_bf16 && model->stats_max != MLA_STATS_OTHER;
 }
 
 static void run_ring(const struct mla_kernel *kernel, struct mla_tiny_ring *tiny)
@@ -175,7 +179,7 @@ static void test_controls_are_right_on_the_ring(void **state)
         const struct mla_kernel *kernel = controls[i % controls_n].kernel;
         struct mla_tiny_ring *tiny = mla_tiny_ring_new(&shapes[i / controls_n].args);
         run_ring(kernel, tiny);
-        if (mla_tiny_ring_wrong(tiny, slack_of(kernel), true) != 0) {
+        if (mla_tiny_ring_wrong(tiny, slack_of(kernel), has_fine_stats(kernel)) != 0) {
             fail_msg("%s on %s", kernel->name, shapes[i / controls_n].name);
         }
         assert_true(mla_tiny_ring_scratch_allowed(tiny));
@@ -198,7 +202,7 @@ static void test_controls_are_right_on_sparse(void **state)
         }
         struct mla_tiny_sparse *tiny = mla_tiny_sparse_new(&shape);
         run_sparse(kernel, tiny);
-        if (mla_tiny_sparse_wrong(tiny, slack_of(kernel), true, 43) != 0) {
+        if (mla_tiny_sparse_wrong(tiny, slack_of(kernel), has_fine_stats(kernel), 43) != 0) {
             fail_msg("%s on %s", kernel->name, shapes[i / controls_n].name);
         }
         mla_tiny_sparse_free(tiny);
@@ -525,25 +529,19 @@ static void test_sparse_faults_hit_their_queries(void **state)
 }
 
 /*
- * Faults of threads are races, which the sanitizer of threads rightly reports; faults that read
- * where there is no memory crash.
+ * Faults of memory may crash, and faults of threads are races, which the sanitizer of threads rightly
+ * reports.
  */
 static bool runs_here(const struct mla_fault *fault)
 {
 #if defined(__SANITIZE_THREAD__)
-    bool watched = true;
+    bool is_watched = true;
 #elif defined(__has_feature)
-    bool watched = __has_feature(thread_sanitizer);
+    bool is_watched = __has_feature(thread_sanitizer);
 #else
-    bool watched = false;
+    bool is_watched = false;
 #endif
-    static const char *const wild[] = {"prefetch-past-end", "short-tile-read-whole"};
-    for (size_t i = 0; i < sizeof wild / sizeof wild[0]; i++) {
-        if (strcmp(fault->name, wild[i]) == 0) {
-            return false;
-        }
-    }
-    return !fault->race || !watched;
+    return fault->cause != MLA_CAUSE_MEMORY && !(fault->race && is_watched);
 }
 
 /* No call that must be accepted may crash any other fault; the sanitizers look on. */
@@ -562,9 +560,7 @@ static void test_every_fault_survives_every_shape(void **state)
             if (status != MLA_OK && faults[f].cause != MLA_CAUSE_STATUS) {
                 fail_msg("%s on %s: status %d", faults[f].name, ring[s].name, (int)status);
             }
-            if (!mla_tiny_ring_scratch_allowed(tiny) && faults[f].cause != MLA_CAUSE_MEMORY) {
-                fail_msg("%s on %s: scratch written", faults[f].name, ring[s].name);
-            }
+            assert_true(mla_tiny_ring_scratch_allowed(tiny));
             mla_tiny_ring_free(tiny);
         }
         const struct mla_tiny_sparse_shape *sparse = mla_tiny_sparse_shapes(&shapes_n);
@@ -572,7 +568,9 @@ static void test_every_fault_survives_every_shape(void **state)
             struct mla_sparse_args shape = sparse[s].args;
             shape.queries = 1;
             struct mla_tiny_sparse *tiny = mla_tiny_sparse_new(&shape);
-            run_sparse(faults[f].kernel, tiny);
+            mla_tiny_sparse_clear(tiny);
+            int32_t status = faults[f].kernel->sparse(&tiny->args, NULL, 0);
+            assert_true(status == MLA_OK || faults[f].cause == MLA_CAUSE_STATUS);
             mla_tiny_sparse_free(tiny);
         }
     }

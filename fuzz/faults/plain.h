@@ -27,9 +27,17 @@ enum mla_plain_fault {
 
 /* How the row is worked through. All are honest; they differ in order and in rounding. */
 enum mla_plain_method {
-    MLA_PLAIN_ONLINE = 0,   /* tile by tile, running maximum, float32 probabilities */
-    MLA_PLAIN_REVERSED = 1, /* the same from the last key to the first */
-    MLA_PLAIN_TWO_PASS = 2, /* maximum first; probabilities rounded to bf16 for P*V only */
+    MLA_PLAIN_ONLINE = 0,       /* tile by tile, running maximum, float32 probabilities */
+    MLA_PLAIN_REVERSED,         /* the same from the last key to the first */
+    MLA_PLAIN_TWO_PASS,         /* maximum first; probabilities rounded to bf16 for P*V only */
+    MLA_PLAIN_ROWS_REVERSED,    /* ONLINE; rows and heads from the last to the first */
+    MLA_PLAIN_ONE_TILE,         /* ONLINE; all keys of a row are one tile */
+    MLA_PLAIN_TILES_32,         /* ONLINE; tiles of 32 keys, whatever the call says */
+    MLA_PLAIN_BF16_SUMS,        /* ONLINE; both accumulators rounded to bf16 after every tile */
+    MLA_PLAIN_TWO_PASS_ROUNDED, /* maximum first; the sum adds the rounded probabilities too */
+    MLA_PLAIN_TWO_PASS_FLOAT,   /* maximum first; probabilities stay float32 */
+    MLA_PLAIN_LOWER_SHIFT,      /* the same; the reference point lies 0.5 below the maximum */
+    MLA_PLAIN_BLOCKED,          /* the same; sums in lanes, pairs and parts of 16 keys */
     MLA_PLAIN_MERGED,   /* every shard (sparse: tile) by itself, the partial results then merged */
     MLA_PLAIN_GATHERED, /* ring: shards are copied into `gathered` first and read there */
     MLA_PLAIN_TRAVELLING, /* ring: a thread each rank, shards move from rank to rank meanwhile */
@@ -181,5 +189,7 @@ void mla_plain_visit_order(int64_t ring_size, int32_t topology, int64_t rank, in
     }
 #define MLA_PLAIN_TWO_PASS_RING_MODEL   MLA_PLAIN_TWO_PASS_MODEL
 #define MLA_PLAIN_TWO_PASS_SPARSE_MODEL MLA_PLAIN_TWO_PASS_MODEL
+
+#include "fuzz/faults/plain_models.h"
 
 #endif

@@ -8,6 +8,7 @@
  */
 #include "fuzz/faults/plain_ring.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -31,9 +32,11 @@ static void attend_row(const struct mla_plain_ring *ring, const struct mla_plain
                        struct workspace *work)
 {
     struct mla_plain_row *row = &work->row;
+    bool is_reversed = ring->variant.method == MLA_PLAIN_ROWS_REVERSED;
     int64_t keys_n = query->pos >= 0 ? mla_plain_list_row(ring, query, work->order, work->keys)
                                      : mla_plain_list_pad(ring, query, work->order, work->keys);
-    for (int64_t h = 0; h < ring->args->heads; h++) {
+    for (int64_t i = 0; i < ring->args->heads; i++) {
+        int64_t h = is_reversed ? ring->args->heads - 1 - i : i;
         row->head = h;
         row->keys_n = keys_n;
         if (keys_n > 0) {
@@ -42,6 +45,7 @@ static void attend_row(const struct mla_plain_ring *ring, const struct mla_plain
             mla_plain_touch_hidden(ring, query, row);
         } else if (!mla_plain_has(ring->variant, MLA_FAULT_EMPTY_ROW_STALE)) {
             mla_plain_row_begin(row);
+            mla_plain_row_end(row, ring->variant);
             mla_plain_spoil_empty(ring, query, work->keys, row);
         }
         mla_plain_store_row(ring, query, h, row);
@@ -64,9 +68,11 @@ static int32_t attend_rows(const struct mla_plain_ring *ring)
         .tiles_per_part = (args->kv_rows - 1) / args->k_chunk_size + 1,
         .parts = calloc(mla_plain_parts_floats(args->ring_size, args->head_dim), sizeof(float)),
         .scores = calloc(keys_most, sizeof *row->scores),
+        .head_factors = calloc(keys_most, sizeof *row->head_factors),
         .o = calloc((size_t)args->head_dim_v, sizeof *row->o),
+        .run = {.last_shift = -INFINITY},
     };
-    if (!work.keys || !row->parts || !row->scores || !row->o) {
+    if (!work.keys || !row->parts || !row->scores || !row->head_factors || !row->o) {
         goto done;
     }
     if (ring->variant.method == MLA_PLAIN_GATHERED) {
@@ -77,6 +83,9 @@ static int32_t attend_rows(const struct mla_plain_ring *ring)
         for (int64_t i = 0; i < args->batch * args->q_rows; i++) {
             struct mla_plain_query query = {
                 .rank = rank, .batch = i / args->q_rows, .r = i % args->q_rows};
+            if (ring->variant.method == MLA_PLAIN_ROWS_REVERSED) {
+                query.r = args->q_rows - 1 - query.r;
+            }
             query.pos = ring->positions[rank * args->q_rows + query.r];
             attend_row(ring, &query, &work);
         }
@@ -84,6 +93,7 @@ static int32_t attend_rows(const struct mla_plain_ring *ring)
     status = MLA_OK;
 done:
     free(row->o);
+    free(row->head_factors);
     free(row->scores);
     free(row->parts);
     free(work.keys);

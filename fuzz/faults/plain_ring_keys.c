@@ -2,6 +2,7 @@
  *
  * plain_ring_keys.c - the keys of a row, in visiting order, and the places they are read from.
  */
+#include "fuzz/faults/plain_mask.h"
 #include "fuzz/faults/plain_ring.h"
 
 #include <math.h>
@@ -139,7 +140,8 @@ int64_t mla_plain_list_shard(const struct mla_plain_ring *ring, const struct mla
                 break; /* no fault looks farther, and a cache may be long */
             }
         }
-        if (!mla_plain_sees(&sight)) {
+        bool is_hidden = !mla_plain_sees(&sight);
+        if (is_hidden && !mla_plain_masks(ring->variant)) {
             continue;
         }
         const uint16_t *row = shard + row_of(ring, t) * args->head_dim;
@@ -147,7 +149,8 @@ int64_t mla_plain_list_shard(const struct mla_plain_ring *ring, const struct mla
             row = ring->zeros;
         }
         last = t;
-        keys[keys_n++] = key_at(ring, row, step, t);
+        keys[keys_n] = key_at(ring, row, step, t);
+        keys[keys_n++].hidden = is_hidden;
     }
     if (keys_n > 0) {
         read_ahead(ring, source, shard, last);

@@ -261,13 +261,14 @@ static void end_rows(struct stage *stage)
     for (int64_t r = first; r < end; r++) {
         struct mla_plain_row row = {.value_n = args->head_dim_v,
                                     .scale = pair->ring->plan.scale,
+                                    .run = {.scale = pair->ring->plan.scale},
                                     .o = pair->o + r * args->head_dim_v,
                                     .max = pair->max[r],
                                     .sum = pair->sum[r],
                                     .seen_n = pair->max[r] > -INFINITY || pair->sum[r] != 0.0f};
         stage->query.r = r;
         stage->query.pos = pair->ring->positions[stage->query.rank * args->q_rows + r];
-        mla_plain_row_end(&row);
+        mla_plain_row_end(&row, pair->ring->variant);
         mla_plain_store_row(pair->ring, &stage->query, stage->head, &row);
     }
 }

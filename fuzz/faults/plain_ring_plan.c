@@ -8,7 +8,6 @@
  */
 #include "fuzz/faults/plain_ring.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -133,7 +132,7 @@ void mla_plain_ring_plan(const struct mla_ring_args *args, struct mla_plain_vari
         .prior = args->has_prior ? args->kv_actual_isl : -1,
         .slot = args->has_slot ? args->kv_cache_batch_idx : -1,
         .is_balanced = args->is_balanced,
-        .scale = args->has_scale ? args->scale : (float)(1.0 / sqrt((double)args->head_dim)),
+        .scale = args->has_scale ? args->scale : mla_plain_default_scale(args, variant),
         .active = active_shards(args),
     };
     const struct key shape = shape_of(args, variant);

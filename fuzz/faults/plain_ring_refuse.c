@@ -79,7 +79,7 @@ static int32_t spoilt(const struct mla_ring_args *args, struct mla_plain_variant
         snprintf(text, bytes, "%s", late);
         return MLA_ERR_SHAPE;
     }
-    if (strstr(text, " = ") && mla_plain_has(variant, MLA_FAULT_MESSAGE_WITHOUT_VALUE)) {
+    if (strstr(text, " = ") && mla_plain_has(variant, MLA_FAULT_RING_MESSAGE_WITHOUT_VALUE)) {
         cut_value(text);
     }
     if (args->out && args->ring_size >= 1 && args->out[0] &&

@@ -40,7 +40,7 @@ struct worker {
     struct travel *travel;
     int64_t rank;
     struct mla_plain_key *keys;
-    float *scores;
+    float *scores, *head_factors;
     struct mla_plain_row *rows; /* [heads, q_rows] */
     float *o;
     pthread_t thread;
@@ -311,7 +311,7 @@ static void attend_round(struct worker *worker, int64_t round)
         struct mla_plain_query query = {
             .rank = worker->rank, .batch = round, .r = i % args->q_rows};
         query.pos = ring->positions[worker->rank * args->q_rows + query.r];
-        mla_plain_row_end(&worker->rows[i]);
+        mla_plain_row_end(&worker->rows[i], ring->variant);
         mla_plain_store_row(ring, &query, i / args->q_rows, &worker->rows[i]);
     }
 }
@@ -334,13 +334,15 @@ static bool make_worker(struct travel *travel, int64_t rank)
     const struct mla_ring_args *args = travel->ring->args;
     struct worker *worker = &travel->workers[rank];
     size_t rows_n = (size_t)(args->heads * args->q_rows);
+    size_t tiles_n = (size_t)(args->ring_size * args->kv_rows); /* at most */
     worker->travel = travel;
     worker->rank = rank;
     worker->keys = calloc((size_t)args->kv_rows, sizeof *worker->keys);
     worker->scores = calloc((size_t)args->kv_rows, sizeof *worker->scores);
     worker->rows = calloc(rows_n, sizeof *worker->rows);
     worker->o = calloc(rows_n * (size_t)args->head_dim_v, sizeof *worker->o);
-    if (!worker->keys || !worker->scores || !worker->rows || !worker->o) {
+    worker->head_factors = calloc(tiles_n, sizeof *worker->head_factors);
+    if (!worker->keys || !worker->scores || !worker->head_factors || !worker->rows || !worker->o) {
         return false;
     }
     for (size_t i = 0; i < rows_n; i++) {
@@ -350,6 +352,7 @@ static bool make_worker(struct travel *travel, int64_t rank)
                                                  .scale = travel->ring->plan.scale,
                                                  .head = (int64_t)i / args->q_rows,
                                                  .scores = worker->scores,
+                                                 .head_factors = worker->head_factors,
                                                  .o = worker->o + i * (size_t)args->head_dim_v};
     }
     return true;
@@ -392,6 +395,7 @@ static void free_all(struct travel *travel)
         }
         free(worker->o);
         free(worker->rows);
+        free(worker->head_factors);
         free(worker->scores);
         free(worker->keys);
     }
