@@ -74,6 +74,7 @@ static const struct mla_fault faults[] = {
      what,                                                                                         \
      MLA_CAUSE_##cause,                                                                            \
      NULL,                                                                                         \
+     MLA_PLAIN_##method,                                                                           \
      IS_RACE(method, cause)},
 #define HIDDEN_FAULT(id, name, class, reports, operations, method, cause, what, why)               \
     {name,                                                                                         \
@@ -84,6 +85,7 @@ static const struct mla_fault faults[] = {
      what,                                                                                         \
      MLA_CAUSE_##cause,                                                                            \
      why,                                                                                          \
+     MLA_PLAIN_##method,                                                                           \
      IS_RACE(method, cause)},
 #include "fuzz/faults/faults.def"
 #undef FAULT
@@ -92,16 +94,17 @@ static const struct mla_fault faults[] = {
 
 static const struct mla_fault controls[] = {
 #define CONTROL(id, name, method, what)                                                            \
-    {name, "", "", BOTH, &kernel_##id, what, MLA_CAUSE_UNKNOWN, NULL, false},
+    {name, "", "", BOTH, &kernel_##id, what, MLA_CAUSE_UNKNOWN, NULL, MLA_PLAIN_##method, false},
 #include "fuzz/faults/controls.def"
 #undef CONTROL
 };
 
 static const struct mla_fault canaries[] = {
     {"canary-opposite", "", "", BOTH, &mla_canary_opposite,
-     "Every output is the largest finite value of the wrong sign.", MLA_CAUSE_UNKNOWN, NULL, false},
+     "Every output is the largest finite value of the wrong sign.", MLA_CAUSE_UNKNOWN, NULL, -1,
+     false},
     {"canary-nan", "", "", BOTH, &mla_canary_nan, "Every output is a NaN.", MLA_CAUSE_NOT_FINITE,
-     NULL, false},
+     NULL, -1, false},
 };
 
 const struct mla_fault *mla_faults(size_t *faults_n)
