@@ -20,7 +20,8 @@ static void accumulate_flushed(struct mla_plain_row *row, const uint16_t *value,
         float v = mla_plain_bf16_value(value[c]);
         float right = p * v;
         float wrong = flushed(flushed(p) * flushed(v));
-        bool differs = wrong != right && mla_plain_has(variant, MLA_FAULT_SUBNORMALS_FLUSHED);
+        bool differs =
+            mla_plain_differs(wrong, right) && mla_plain_has(variant, MLA_FAULT_SUBNORMALS_FLUSHED);
         row->o[c] += differs ? wrong : right;
     }
 }
@@ -33,7 +34,7 @@ void mla_plain_accumulate(struct mla_plain_row *row, const uint16_t *value, floa
         return;
     }
     float p_bf16 = mla_plain_round_bf16(p);
-    if (p_bf16 != p && mla_plain_has(variant, MLA_FAULT_P_BF16)) {
+    if (mla_plain_differs(p_bf16, p) && mla_plain_has(variant, MLA_FAULT_P_BF16)) {
         p = p_bf16;
     }
     for (int64_t c = 0; c < row->value_n; c++) {
@@ -46,7 +47,7 @@ static void store_o(struct mla_plain_row *row, float (*rounded)(float),
 {
     for (int64_t c = 0; c < row->value_n; c++) {
         float stored = rounded(row->o[c]);
-        if (stored != row->o[c] &&
+        if (mla_plain_differs(stored, row->o[c]) &&
             (variant.method == MLA_PLAIN_BF16_SUMS || mla_plain_has(variant, variant.fault))) {
             row->o[c] = stored;
         }
@@ -62,7 +63,7 @@ void mla_plain_store_sums(struct mla_plain_row *row, struct mla_plain_variant va
 {
     float sum_bf16 = mla_plain_round_bf16(row->sum);
     if (variant.method == MLA_PLAIN_BF16_SUMS ||
-        (sum_bf16 != row->sum && mla_plain_has(variant, MLA_FAULT_SUM_BF16))) {
+        (mla_plain_differs(sum_bf16, row->sum) && mla_plain_has(variant, MLA_FAULT_SUM_BF16))) {
         row->sum = sum_bf16;
     }
     if (variant.method == MLA_PLAIN_BF16_SUMS || variant.fault == MLA_FAULT_O_BF16) {

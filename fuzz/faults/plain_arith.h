@@ -9,6 +9,14 @@
 
 #include "fuzz/faults/plain_row.h"
 
+#include <string.h>
+
+/* Do they differ in a bit? A NaN and the same NaN do not: that is no difference a fault made. */
+static inline bool mla_plain_differs(float a, float b)
+{
+    return memcmp(&a, &b, sizeof a) != 0;
+}
+
 /* plain_score.c: row->scores, the unscaled scores of all listed keys. */
 void mla_plain_fill_scores(struct mla_plain_row *row, const uint16_t *q_value,
                            const uint16_t *q_rope, struct mla_plain_variant variant);

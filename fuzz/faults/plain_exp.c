@@ -75,5 +75,5 @@ float mla_plain_exp(float x, struct mla_plain_variant variant)
         return right;
     }
     float wrong = faulty(x, variant.fault);
-    return wrong != right && mla_plain_has(variant, variant.fault) ? wrong : right;
+    return mla_plain_differs(wrong, right) && mla_plain_has(variant, variant.fault) ? wrong : right;
 }

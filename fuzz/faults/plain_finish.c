@@ -21,7 +21,8 @@ static float live_padding(const struct mla_plain_row *row, struct mla_plain_vari
 {
     float pads_n = (float)((32 - row->keys_n % 32) % 32);
     float excess = pads_n * expf(-row->max * row->run.scale);
-    if (row->sum + excess != row->sum && mla_plain_has(variant, MLA_FAULT_PADDING_SCORES_ZERO)) {
+    if (mla_plain_differs(row->sum + excess, row->sum) &&
+        mla_plain_has(variant, MLA_FAULT_PADDING_SCORES_ZERO)) {
         return excess;
     }
     return 0.0f;

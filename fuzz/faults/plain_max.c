@@ -70,5 +70,5 @@ float mla_plain_tile_max(const struct mla_plain_row *row, int64_t first, int64_t
         return right;
     }
     float wrong = faulty(row, first, end, right, variant.fault);
-    return wrong != right && mla_plain_has(variant, variant.fault) ? wrong : right;
+    return mla_plain_differs(wrong, right) && mla_plain_has(variant, variant.fault) ? wrong : right;
 }

@@ -46,7 +46,8 @@ static float rescale_factor(struct mla_plain_row *row, float old_max, int64_t ti
     if (row->head == 0) {
         row->head_factors[row->run.tiles_n] = right;
     }
-    if (row->run.tiles_n > 0 && wrong != right && mla_plain_has(variant, variant.fault)) {
+    if (row->run.tiles_n > 0 && mla_plain_differs(wrong, right) &&
+        mla_plain_has(variant, variant.fault)) {
         return wrong;
     }
     return right;

@@ -99,7 +99,7 @@ static float kept_score(float score, struct mla_plain_variant variant)
     default:
         return score;
     }
-    return other != score && mla_plain_has(variant, variant.fault) ? other : score;
+    return mla_plain_differs(other, score) && mla_plain_has(variant, variant.fault) ? other : score;
 }
 
 static void score_all(struct mla_plain_row *row, const uint16_t *q_value, const uint16_t *q_rope,

@@ -16,10 +16,11 @@ static float probability(const struct mla_plain_row *row, int64_t j,
     if (variant.method == MLA_PLAIN_LOWER_SHIFT) {
         x += 0.5f;
     }
-    /* One fused operation with a product that was rounded before: not 0 at the maximum. */
+    /* One fused operation, with a maximum that was scaled and rounded before: not 0 there. */
     if (variant.fault == MLA_FAULT_FUSED_ROUNDED_MAX) {
-        float fused = fmaf(row->scores[j], row->run.scale, -(row->max * row->run.scale));
-        x = fused != x && mla_plain_has(variant, variant.fault) ? fused : x;
+        float shift = mla_plain_round_bf16(row->max * row->run.scale);
+        float fused = fmaf(row->scores[j], row->run.scale, -shift);
+        x = mla_plain_differs(fused, x) && mla_plain_has(variant, variant.fault) ? fused : x;
     }
     return mla_plain_exp(x, variant);
 }
@@ -31,8 +32,9 @@ static void one_by_one(struct mla_plain_row *row, struct mla_plain_variant varia
         float p_bf16 = mla_plain_round_bf16(p);
         bool rounds =
             variant.method == MLA_PLAIN_TWO_PASS || variant.method == MLA_PLAIN_TWO_PASS_ROUNDED;
-        bool sums_rounded = variant.method == MLA_PLAIN_TWO_PASS_ROUNDED &&
-                            (p == p_bf16 || !mla_plain_has(variant, MLA_FAULT_SUM_UNROUNDED));
+        bool sums_rounded =
+            variant.method == MLA_PLAIN_TWO_PASS_ROUNDED &&
+            (!mla_plain_differs(p, p_bf16) || !mla_plain_has(variant, MLA_FAULT_SUM_UNROUNDED));
         row->sum += sums_rounded ? p_bf16 : p;
         mla_plain_accumulate(row, row->keys[j].value, rounds ? p_bf16 : p, variant);
     }
