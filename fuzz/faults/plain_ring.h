@@ -12,7 +12,7 @@
  *   plain_ring_store.c     a finished row
  *   plain_ring_gather.c    every shard copied into `gathered` first
  *   plain_ring_travel.c    shards that travel from rank to rank, by threads
- *   plain_ring_pair.c      two threads share the rows of a rank
+ *   plain_ring_pair.c      two threads share every tile of a rank; plain_ring_stage.c: what each does
  */
 #ifndef MLA_FAULTS_PLAIN_RING_H
 #define MLA_FAULTS_PLAIN_RING_H

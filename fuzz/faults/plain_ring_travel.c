@@ -10,212 +10,11 @@
  *
  * No wait is for ever: copying hop h of a round waits only for hops and computations before h, of
  * this round or those before. The operations on a row are those of MLA_PLAIN_ONLINE in the same order.
- *
- * The faults are real races: one wait too few, and a nap where the one who should have been waited
- * for is late.
  */
-#include "fuzz/faults/plain_ring.h"
+#include "fuzz/faults/plain_ring_travel.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
-
-#define PIECES  2
-#define BUFFERS 2
-enum { FROM_ABOVE, FROM_BELOW, SIDES }; /* rank+1 and rank-1 */
-
-/* What comes to one rank from one side. Counts grow over all rounds; guarded by the lock. */
-struct side {
-    struct travel *travel;
-    int64_t rank, side;
-    int64_t hops_n; /* shards of one round */
-    uint16_t *buffers[BUFFERS];
-    int64_t arrived; /* pieces in place */
-    int64_t used;    /* shards the rank has computed with */
-    pthread_t thread;
-};
-
-struct worker {
-    struct travel *travel;
-    int64_t rank;
-    struct mla_plain_key *keys;
-    float *scores, *head_factors;
-    struct mla_plain_row *rows; /* [heads, q_rows] */
-    float *o;
-    pthread_t thread;
-};
-
-struct travel {
-    const struct mla_plain_ring *ring;
-    struct side sides[MLA_RING_SIZE_MAX][SIDES];
-    struct worker workers[MLA_RING_SIZE_MAX];
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool has_started, has_failed; /* nobody begins before all threads are there */
-    int64_t slow_side;            /* for the fault that takes what comes first */
-};
-
-static bool has(const struct travel *travel, enum mla_plain_fault fault)
-{
-    return mla_plain_has(travel->ring->variant, fault);
-}
-
-/* Is that the fault, whether or not it matters here? For the delays beside it. */
-static bool is_planted(const struct travel *travel, enum mla_plain_fault fault)
-{
-    return travel->ring->variant.fault == fault;
-}
-
-/* ---- waiting ---- */
-
-static void wait_for(struct travel *travel, const int64_t *count, int64_t least)
-{
-    pthread_mutex_lock(&travel->lock);
-    while (*count < least) {
-        pthread_cond_wait(&travel->changed, &travel->lock);
-    }
-    pthread_mutex_unlock(&travel->lock);
-}
-
-static bool is_there(struct travel *travel, const int64_t *count, int64_t least)
-{
-    pthread_mutex_lock(&travel->lock);
-    bool is = *count >= least;
-    pthread_mutex_unlock(&travel->lock);
-    return is;
-}
-
-static void add(struct travel *travel, int64_t *count, int64_t n)
-{
-    pthread_mutex_lock(&travel->lock);
-    *count += n;
-    pthread_cond_broadcast(&travel->changed);
-    pthread_mutex_unlock(&travel->lock);
-}
-
-/* false: not all threads could be had. */
-static bool wait_start(struct travel *travel)
-{
-    pthread_mutex_lock(&travel->lock);
-    while (!travel->has_started && !travel->has_failed) {
-        pthread_cond_wait(&travel->changed, &travel->lock);
-    }
-    bool ok = !travel->has_failed;
-    pthread_mutex_unlock(&travel->lock);
-    return ok;
-}
-
-/* ---- moving ---- */
-
-/* The rank the shards of a side come from (+1) or go to (-1), -1: none. */
-static int64_t neighbour(const struct side *side, int64_t direction)
-{
-    const struct mla_ring_args *args = side->travel->ring->args;
-    int64_t rank = side->rank + (side->side == FROM_ABOVE ? direction : -direction);
-    if (args->topology == MLA_TOPOLOGY_LINEAR) {
-        return rank < args->ring_size ? rank : -1;
-    }
-    return (rank + args->ring_size) % args->ring_size;
-}
-
-static int64_t source_of(const struct side *side, int64_t hop)
-{
-    int64_t ring_size = side->travel->ring->args->ring_size;
-    return (side->rank + (side->side == FROM_ABOVE ? hop : ring_size - hop)) % ring_size;
-}
-
-/* Until the buffer of shard n (counted over all rounds) is free. */
-static void wait_buffer(struct side *side, int64_t n)
-{
-    struct travel *travel = side->travel;
-    int64_t before = n - BUFFERS; /* the shard that is still in it */
-    if (before < 0) {
-        return;
-    }
-    int64_t round = before / side->hops_n, next_hop = before % side->hops_n + 2;
-    bool is_other_round = n / side->hops_n != round;
-    bool hurries = has(travel, MLA_FAULT_NO_CONSUMED_ACK) ||
-                   (is_other_round && has(travel, MLA_FAULT_NEXT_ROUND_OVERWRITES));
-    if (!hurries) {
-        wait_for(travel, &side->used, before + 1);
-    }
-    int64_t next = neighbour(side, -1);
-    struct side *to = next >= 0 ? &travel->sides[next][side->side] : NULL;
-    if (to && next_hop <= to->hops_n && !has(travel, MLA_FAULT_RELEASED_BEFORE_FORWARDED)) {
-        wait_for(travel, &to->arrived, PIECES * (round * to->hops_n + next_hop));
-    }
-}
-
-/* Delays of the faulty, before a piece of a shard is copied. */
-static void nap_before(const struct side *side, int64_t hop, int64_t piece)
-{
-    const struct travel *travel = side->travel;
-    bool is_first = piece == 0, is_slow_side = side->side == travel->slow_side;
-    if (is_first && (is_planted(travel, MLA_FAULT_READY_BEFORE_COPY) ||
-                     is_planted(travel, MLA_FAULT_SECOND_HALF_UNJOINED) ||
-                     (is_slow_side && is_planted(travel, MLA_FAULT_MERGE_AS_COMPLETED)))) {
-        mla_plain_nap(8);
-    }
-    if (is_first && side->rank == 0 && hop == 2 &&
-        is_planted(travel, MLA_FAULT_RELEASED_BEFORE_FORWARDED)) {
-        mla_plain_nap(30); /* one slow rank, so that the others are ahead of it */
-    }
-    if (!is_first && ((hop == side->hops_n && is_planted(travel, MLA_FAULT_ONE_ARRIVAL_FEWER)) ||
-                      (hop == 1 && is_planted(travel, MLA_FAULT_FORWARDED_BEFORE_COPIED)))) {
-        mla_plain_nap(8);
-    }
-}
-
-static void copy_shard(struct side *side, int64_t n, int64_t hop, const uint16_t *from)
-{
-    struct travel *travel = side->travel;
-    const struct mla_ring_args *args = travel->ring->args;
-    int64_t elements = args->kv_rows * args->head_dim, half = elements / PIECES;
-    uint16_t *to = side->buffers[n % BUFFERS];
-    bool is_early = has(travel, MLA_FAULT_READY_BEFORE_COPY);
-    if (is_early) {
-        add(travel, &side->arrived, PIECES);
-    }
-    for (int64_t piece = 0; piece < PIECES; piece++) {
-        int64_t rest = piece == PIECES - 1 ? elements - half : half;
-        nap_before(side, hop, piece);
-        memcpy(to + piece * half, from + piece * half, (size_t)rest * sizeof *to);
-        if (!is_early) {
-            add(travel, &side->arrived, 1);
-        }
-    }
-}
-
-static void move_shards(struct side *side)
-{
-    struct travel *travel = side->travel;
-    const struct mla_ring_args *args = travel->ring->args;
-    int64_t from_rank = neighbour(side, 1);
-    for (int64_t n = 0; n < args->batch * side->hops_n; n++) {
-        int64_t round = n / side->hops_n, hop = n % side->hops_n + 1;
-        struct side *up = &travel->sides[from_rank][side->side];
-        int64_t up_n = round * up->hops_n + hop - 2; /* the shard that is there before it is here */
-        const uint16_t *from =
-            hop == 1 ? mla_plain_shard(travel->ring, side->rank, source_of(side, hop), round)
-                     : up->buffers[up_n % BUFFERS];
-        if (hop > 1) {
-            int64_t pieces = PIECES * (up_n + 1);
-            pieces -= has(travel, MLA_FAULT_FORWARDED_BEFORE_COPIED);
-            wait_for(travel, &up->arrived, pieces);
-        }
-        wait_buffer(side, n);
-        copy_shard(side, n, hop, from);
-    }
-}
-
-static void *side_thread(void *side)
-{
-    if (wait_start(((struct side *)side)->travel)) {
-        move_shards(side);
-    }
-    return NULL;
-}
 
 /* ---- computing ---- */
 
@@ -249,26 +48,27 @@ static void take_shard(struct worker *worker, int64_t round, int64_t step, struc
     int64_t n = round * side->hops_n + hop - 1, rows_n = travel->ring->args->q_rows;
     int64_t pieces = PIECES * (n + 1), end = rows_n;
     const uint16_t *shard = side->buffers[n % BUFFERS];
-    if (hop == side->hops_n && has(travel, MLA_FAULT_ONE_ARRIVAL_FEWER)) {
+    if (hop == side->hops_n && mla_plain_travel_has(travel, MLA_FAULT_ONE_ARRIVAL_FEWER)) {
         pieces--;
     }
-    if (has(travel, MLA_FAULT_SECOND_HALF_UNJOINED)) {
+    if (mla_plain_travel_has(travel, MLA_FAULT_SECOND_HALF_UNJOINED)) {
         end = rows_n / 2; /* the others do not wait */
-        attend_shard(worker, round, step, source_of(side, hop), shard, end, rows_n);
+        attend_shard(worker, round, step, mla_plain_travel_source(side, hop), shard, end, rows_n);
     }
-    wait_for(travel, &side->arrived, pieces);
-    if (is_planted(travel, MLA_FAULT_NO_CONSUMED_ACK) ||
-        is_planted(travel, MLA_FAULT_NEXT_ROUND_OVERWRITES)) {
+    mla_plain_travel_wait(travel, &side->arrived, pieces);
+    if (mla_plain_travel_is(travel, MLA_FAULT_NO_CONSUMED_ACK) ||
+        mla_plain_travel_is(travel, MLA_FAULT_NEXT_ROUND_OVERWRITES)) {
         mla_plain_nap(8);
     }
-    attend_shard(worker, round, step, source_of(side, hop), shard, 0, end);
-    add(travel, &side->used, 1);
+    attend_shard(worker, round, step, mla_plain_travel_source(side, hop), shard, 0, end);
+    mla_plain_travel_add(travel, &side->used, 1);
 }
 
 /* Is the side's next shard there? */
 static bool has_come(struct side *side, int64_t round, int64_t taken)
 {
-    return is_there(side->travel, &side->arrived, PIECES * (round * side->hops_n + taken + 1));
+    return mla_plain_travel_reached(side->travel, &side->arrived,
+                                    PIECES * (round * side->hops_n + taken + 1));
 }
 
 /* Which side gives the next shard: by turns, as far as one has any left. */
@@ -281,11 +81,11 @@ static int64_t next_side(struct worker *worker, int64_t round, const int64_t *ta
         return taken[FROM_ABOVE] < above->hops_n ? FROM_ABOVE : FROM_BELOW;
     }
     int64_t due = taken[FROM_ABOVE] <= taken[FROM_BELOW] ? FROM_ABOVE : FROM_BELOW;
-    if (is_planted(travel, MLA_FAULT_MERGE_AS_COMPLETED)) {
+    if (mla_plain_travel_is(travel, MLA_FAULT_MERGE_AS_COMPLETED)) {
         mla_plain_nap(2); /* so that something can have come */
         if (!has_come(&sides[due], round, taken[due]) &&
             has_come(&sides[1 - due], round, taken[1 - due]) &&
-            has(travel, MLA_FAULT_MERGE_AS_COMPLETED)) {
+            mla_plain_travel_has(travel, MLA_FAULT_MERGE_AS_COMPLETED)) {
             return 1 - due;
         }
     }
@@ -316,10 +116,18 @@ static void attend_round(struct worker *worker, int64_t round)
     }
 }
 
+static void *side_thread(void *side)
+{
+    if (mla_plain_travel_wait_start(((struct side *)side)->travel)) {
+        mla_plain_travel_move(side);
+    }
+    return NULL;
+}
+
 static void *worker_thread(void *argument)
 {
     struct worker *worker = argument;
-    if (wait_start(worker->travel)) {
+    if (mla_plain_travel_wait_start(worker->travel)) {
         for (int64_t round = 0; round < worker->travel->ring->args->batch; round++) {
             attend_round(worker, round);
         }
@@ -358,30 +166,12 @@ static bool make_worker(struct travel *travel, int64_t rank)
     return true;
 }
 
-static bool make_side(struct travel *travel, int64_t rank, int64_t which)
-{
-    const struct mla_ring_args *args = travel->ring->args;
-    struct side *side = &travel->sides[rank][which];
-    int64_t below = args->topology == MLA_TOPOLOGY_LINEAR ? rank : args->ring_size / 2;
-    side->travel = travel;
-    side->rank = rank;
-    side->side = which;
-    side->hops_n = which == FROM_BELOW ? below : args->ring_size - 1 - below;
-    for (int i = 0; i < BUFFERS; i++) {
-        side->buffers[i] = calloc((size_t)(args->kv_rows * args->head_dim), sizeof(uint16_t));
-        if (!side->buffers[i]) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool make_all(struct travel *travel)
 {
     bool ok = true;
     for (int64_t rank = 0; ok && rank < travel->ring->args->ring_size; rank++) {
-        ok = make_worker(travel, rank) && make_side(travel, rank, FROM_ABOVE) &&
-             make_side(travel, rank, FROM_BELOW);
+        ok = make_worker(travel, rank) && mla_plain_travel_make_side(travel, rank, FROM_ABOVE) &&
+             mla_plain_travel_make_side(travel, rank, FROM_BELOW);
     }
     return ok;
 }
