@@ -59,11 +59,34 @@ enum {
 
 /* ---- tables ---- */
 
+/* Races are the faults of methods with threads that make results unsteady. */
+#define IS_RACE(method, cause)                                                                     \
+    ((MLA_PLAIN_##method == MLA_PLAIN_TRAVELLING || MLA_PLAIN_##method == MLA_PLAIN_PAIRED) &&     \
+     MLA_CAUSE_##cause == MLA_CAUSE_UNSTEADY)
+
 static const struct mla_fault faults[] = {
 #define FAULT(id, name, class, reports, operations, method, cause, what)                           \
-    {name, class, reports, operations, &kernel_##id, what, MLA_CAUSE_##cause, NULL},
+    {name,                                                                                         \
+     class,                                                                                        \
+     reports,                                                                                      \
+     operations,                                                                                   \
+     &kernel_##id,                                                                                 \
+     what,                                                                                         \
+     MLA_CAUSE_##cause,                                                                            \
+     NULL,                                                                                         \
+     MLA_PLAIN_##method,                                                                           \
+     IS_RACE(method, cause)},
 #define HIDDEN_FAULT(id, name, class, reports, operations, method, cause, what, why)               \
-    {name, class, reports, operations, &kernel_##id, what, MLA_CAUSE_##cause, why},
+    {name,                                                                                         \
+     class,                                                                                        \
+     reports,                                                                                      \
+     operations,                                                                                   \
+     &kernel_##id,                                                                                 \
+     what,                                                                                         \
+     MLA_CAUSE_##cause,                                                                            \
+     why,                                                                                          \
+     MLA_PLAIN_##method,                                                                           \
+     IS_RACE(method, cause)},
 #include "fuzz/faults/faults.def"
 #undef FAULT
 #undef HIDDEN_FAULT
@@ -71,16 +94,17 @@ static const struct mla_fault faults[] = {
 
 static const struct mla_fault controls[] = {
 #define CONTROL(id, name, method, what)                                                            \
-    {name, "", "", BOTH, &kernel_##id, what, MLA_CAUSE_UNKNOWN, NULL},
+    {name, "", "", BOTH, &kernel_##id, what, MLA_CAUSE_UNKNOWN, NULL, MLA_PLAIN_##method, false},
 #include "fuzz/faults/controls.def"
 #undef CONTROL
 };
 
 static const struct mla_fault canaries[] = {
     {"canary-opposite", "", "", BOTH, &mla_canary_opposite,
-     "Every output is the largest finite value of the wrong sign.", MLA_CAUSE_UNKNOWN, NULL},
+     "Every output is the largest finite value of the wrong sign.", MLA_CAUSE_UNKNOWN, NULL, -1,
+     false},
     {"canary-nan", "", "", BOTH, &mla_canary_nan, "Every output is a NaN.", MLA_CAUSE_NOT_FINITE,
-     NULL},
+     NULL, -1, false},
 };
 
 const struct mla_fault *mla_faults(size_t *faults_n)

@@ -24,6 +24,10 @@ struct mla_fault {
     const char *what;     /* one sentence */
     enum mla_cause cause; /* what an explanation of the verdict should name */
     const char *hidden;   /* NULL; else why no input of the two operations can expose it */
+    int method; /* how the honest kernel around it works: the control with the same number gives the
+                   same bits but for the fault; canaries: -1 */
+    bool race; /* threads that do not wait for one another: a sanitizer of threads ends the process,
+                  and what the call gives may differ from one time to the next */
 };
 
 /*
@@ -37,8 +41,9 @@ const struct mla_fault *mla_fault_canaries(size_t *canaries_n);
 
 /*
  * Has a planted fault made a difference to what its kernel did since the last reset? One mark for the
- * whole process, set by every call that comes by an active site: a fault that no case has reached was
- * never put to the test, and that is not surviving. Any thread.
+ * whole process and for children forked after the first reset, set by every call that comes by an
+ * active site: a fault that no case has reached was never put to the test, and that is not
+ * surviving. Any thread.
  */
 void mla_fault_reset_applied(void);
 bool mla_fault_is_applied(void);

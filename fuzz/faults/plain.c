@@ -4,27 +4,51 @@
  */
 #include "fuzz/faults/plain.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 
 #include "fuzz/faults/faults.h"
 
-static atomic_bool applied;
+/*
+ * In memory that a forked child shares: a call that is made in isolation leaves its mark too. Without
+ * such memory (NULL) nothing is ever marked.
+ */
+static atomic_bool *applied;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_mark(void)
+{
+    void *page =
+        mmap(NULL, sizeof *applied, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    applied = page == MAP_FAILED ? NULL : page;
+}
+
+static atomic_bool *mark(void)
+{
+    pthread_once(&once, make_mark);
+    return applied;
+}
 
 bool mla_plain_has(struct mla_plain_variant variant, enum mla_plain_fault fault)
 {
     if (variant.fault != fault) {
         return false;
     }
-    atomic_store_explicit(&applied, true, memory_order_relaxed);
+    if (mark()) {
+        atomic_store_explicit(applied, true, memory_order_relaxed);
+    }
     return true;
 }
 
 void mla_fault_reset_applied(void)
 {
-    atomic_store(&applied, false);
+    if (mark()) {
+        atomic_store(applied, false);
+    }
 }
 
 bool mla_fault_is_applied(void)
 {
-    return atomic_load(&applied);
+    return mark() && atomic_load(applied);
 }

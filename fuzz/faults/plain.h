@@ -4,10 +4,10 @@
  * fault.
  *
  * The two kernels are the vehicle for planted faults and for the honest controls beside them:
- * single threaded, float32, written straight from the definition in impl/mla.h, sharing nothing
- * with the kernels in impl. A ring call reads every source rank's kv directly and never touches
- * `gathered`. A fault is a value of enum mla_plain_fault that the kernel asks for by name at one
- * site.
+ * float32, written straight from the definition in impl/mla.h, sharing nothing with the kernels in
+ * impl. But for three methods a ring call has one thread, reads every source rank's kv directly and
+ * never touches `gathered`. A fault is a value of enum mla_plain_fault that the kernel asks for by
+ * name at one site.
  */
 #ifndef MLA_FAULTS_PLAIN_H
 #define MLA_FAULTS_PLAIN_H
@@ -27,9 +27,21 @@ enum mla_plain_fault {
 
 /* How the row is worked through. All are honest; they differ in order and in rounding. */
 enum mla_plain_method {
-    MLA_PLAIN_ONLINE = 0,   /* tile by tile, running maximum, float32 probabilities */
-    MLA_PLAIN_REVERSED = 1, /* the same from the last key to the first */
-    MLA_PLAIN_TWO_PASS = 2  /* maximum first; probabilities rounded to bf16 for P*V only */
+    MLA_PLAIN_ONLINE = 0,       /* tile by tile, running maximum, float32 probabilities */
+    MLA_PLAIN_REVERSED,         /* the same from the last key to the first */
+    MLA_PLAIN_TWO_PASS,         /* maximum first; probabilities rounded to bf16 for P*V only */
+    MLA_PLAIN_ROWS_REVERSED,    /* ONLINE; rows and heads from the last to the first */
+    MLA_PLAIN_ONE_TILE,         /* ONLINE; all keys of a row are one tile */
+    MLA_PLAIN_TILES_32,         /* ONLINE; tiles of 32 keys, whatever the call says */
+    MLA_PLAIN_BF16_SUMS,        /* ONLINE; both accumulators rounded to bf16 after every tile */
+    MLA_PLAIN_TWO_PASS_ROUNDED, /* maximum first; the sum adds the rounded probabilities too */
+    MLA_PLAIN_TWO_PASS_FLOAT,   /* maximum first; probabilities stay float32 */
+    MLA_PLAIN_LOWER_SHIFT,      /* the same; the reference point lies 0.5 below the maximum */
+    MLA_PLAIN_BLOCKED,          /* the same; sums in lanes, pairs and parts of 16 keys */
+    MLA_PLAIN_MERGED,   /* every shard (sparse: tile) by itself, the partial results then merged */
+    MLA_PLAIN_GATHERED, /* ring: shards are copied into `gathered` first and read there */
+    MLA_PLAIN_TRAVELLING, /* ring: a thread each rank, shards move from rank to rank meanwhile */
+    MLA_PLAIN_PAIRED      /* ring: two threads share each tile. Sparse: these three as ONLINE */
 };
 
 struct mla_plain_variant {
@@ -119,6 +131,45 @@ void mla_plain_visit_order(int64_t ring_size, int32_t topology, int64_t rank, in
 #define MLA_PLAIN_REVERSED_RING_MODEL   MLA_PLAIN_ONLINE_RING_MODEL
 #define MLA_PLAIN_REVERSED_SPARSE_MODEL MLA_PLAIN_ONLINE_SPARSE_MODEL
 
+/* The same operations in the same order: only who does them, and where keys are read, differs. */
+#define MLA_PLAIN_GATHERED_RING_MODEL     MLA_PLAIN_ONLINE_RING_MODEL
+#define MLA_PLAIN_GATHERED_SPARSE_MODEL   MLA_PLAIN_ONLINE_SPARSE_MODEL
+#define MLA_PLAIN_TRAVELLING_RING_MODEL   MLA_PLAIN_ONLINE_RING_MODEL
+#define MLA_PLAIN_TRAVELLING_SPARSE_MODEL MLA_PLAIN_ONLINE_SPARSE_MODEL
+#define MLA_PLAIN_PAIRED_RING_MODEL       MLA_PLAIN_ONLINE_RING_MODEL
+#define MLA_PLAIN_PAIRED_SPARSE_MODEL     MLA_PLAIN_ONLINE_SPARSE_MODEL
+
+/*
+ * The arithmetic of MLA_PLAIN_MERGED where it differs. A part is all keys of one shard (sparse: 128
+ * kept entries); n parts hold a key of the row.
+ *
+ *   p          expf((s - m_i) * scale) with the part's own maximum m_i; no rescale inside a part
+ *   merge      with m the larger of the two maxima: O = O*a + O_i*b, l likewise, a = expf((m_old -
+ *              m) * scale), b = expf((m_i - m) * scale). Merging the first part multiplies O = 0 by
+ *              a = 0 and its own by b = 1: exact. A key of part 0 meets the a of n-1 later merges,
+ *              one of part i > 0 the b of its own and n-1-i of a: n-1 factors at most.
+ *   O and l    product p*v 1 rounding, at most keys-1 additions in the part (the first is to 0), a
+ *              multiply and an addition for each of at most n-1 merges.
+ *   stats      m is the largest score, exact, scaled with one rounding.
+ *
+ * A shard that shows a row anything is one block: shard_block_keys no shard reaches.
+ */
+#define MLA_PLAIN_MERGED_MODEL(tile_keys, shard_keys)                                              \
+    {                                                                                              \
+        .add_u = 0x1p-24, .score_depth = {.per_width = 1.0}, .arg_form = MLA_ARG_DIFFERENCE,       \
+        .arg_roundings = 2, .exp_error = 0x1p-22, .exp_floor = 0x1p-149,                           \
+        .p_frame = MLA_P_FRAME_UNKNOWN, .sum_rounded = 1,                                          \
+        .rescales = {.per_block = 1.0, .block_keys = (tile_keys)},                                 \
+        .acc_depth = {.constant = 1.0,                                                             \
+                      .per_key = 1.0,                                                              \
+                      .per_block = 2.0,                                                            \
+                      .block_keys = (tile_keys)},                                                  \
+        .div_roundings = 1, .out_round = MLA_OUT_NEAREST, .stats_max = MLA_STATS_ROUNDED,          \
+        .weights_ignore_v = 1, .shard_block_keys = (shard_keys)                                    \
+    }
+#define MLA_PLAIN_MERGED_RING_MODEL   MLA_PLAIN_MERGED_MODEL(0, 1 << 30)
+#define MLA_PLAIN_MERGED_SPARSE_MODEL MLA_PLAIN_MERGED_MODEL(MLA_PLAIN_SPARSE_TILE, 0)
+
 /*
  * The arithmetic of MLA_PLAIN_TWO_PASS where it differs:
  *
@@ -139,5 +190,7 @@ void mla_plain_visit_order(int64_t ring_size, int32_t topology, int64_t rank, in
     }
 #define MLA_PLAIN_TWO_PASS_RING_MODEL   MLA_PLAIN_TWO_PASS_MODEL
 #define MLA_PLAIN_TWO_PASS_SPARSE_MODEL MLA_PLAIN_TWO_PASS_MODEL
+
+#include "fuzz/faults/plain_models.h"
 
 #endif

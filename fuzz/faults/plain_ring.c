@@ -2,210 +2,145 @@
  *
  * plain_ring.c - the ring operation, plainly: for every query row, list the keys it sees, attend.
  *
- * One thread plays all ranks and reads the source shards in place; nothing travels. Shards are
- * visited in the order in which they would arrive over the ring or the line and each is cut into
- * tiles of k_chunk_size rows, so that sums, rescales and tile edges fall where a distributed kernel
- * has them.
+ * Shards are visited in the order in which they would arrive over the ring or the line and each is
+ * cut into tiles of k_chunk_size rows, so that sums, rescales and tile edges fall where a
+ * distributed kernel has them. plain_ring.h says what stands in which file.
  */
-#include "fuzz/faults/bf16.h"
-#include "fuzz/faults/plain_row.h"
-#include "impl/validate.h"
+#include "fuzz/faults/plain_ring.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
-static bool is_chunked(const struct mla_ring_args *args)
+void mla_plain_nap(int tenths)
 {
-    return args->q_rows < args->kv_rows;
+    struct timespec time = {.tv_nsec = tenths * 100000L};
+    nanosleep(&time, NULL);
 }
 
-/* Zig-zag: rank d holds the half-chunks d and 2R-1-d. */
-static int64_t zigzag_position(const struct mla_ring_args *args, int64_t rank, int64_t local)
-{
-    int64_t half = args->q_rows / 2;
-    if (local < half) {
-        return rank * half + local;
-    }
-    return (2 * args->ring_size - 1 - rank) * half + local - half;
-}
-
-static int64_t key_position(const struct mla_ring_args *args, int64_t source, int64_t local)
-{
-    if (is_chunked(args)) {
-        int64_t slab = local / args->q_rows;
-        return slab * args->ring_size * args->q_rows + source * args->q_rows + local % args->q_rows;
-    }
-    if (args->is_balanced) {
-        return zigzag_position(args, source, local);
-    }
-    return source * args->kv_rows + local;
-}
-
-/* pos_q of every row of rank d; -1 marks a pad row. */
-static void query_positions(const struct mla_ring_args *args, int64_t rank, int64_t *positions)
-{
-    int64_t rows_n = args->q_rows;
-    if (args->has_prior) {
-        int64_t packed = 0;
-        for (int64_t g = args->kv_actual_isl; g < args->logical_n; g++) {
-            if ((g / rows_n) % args->ring_size == rank) {
-                positions[packed++] = g;
-            }
-        }
-        while (packed < rows_n) {
-            positions[packed++] = -1;
-        }
-        return;
-    }
-    int64_t chunk_end = (args->logical_n + MLA_TILE - 1) / MLA_TILE * MLA_TILE;
-    for (int64_t r = 0; r < rows_n; r++) {
-        if (is_chunked(args)) {
-            positions[r] = chunk_end - args->ring_size * rows_n + rank * rows_n + r;
-        } else if (args->is_balanced) {
-            positions[r] = zigzag_position(args, rank, r);
-        } else {
-            positions[r] = rank * rows_n + r;
-        }
-    }
-}
-
-void mla_plain_visit_order(int64_t ring_size, int32_t topology, int64_t rank, int64_t *order)
-{
-    int64_t from_below = topology == MLA_TOPOLOGY_LINEAR ? rank : ring_size / 2;
-    int64_t from_above = ring_size - 1 - from_below;
-    int64_t steps_n = 0;
-    order[steps_n++] = rank;
-    for (int64_t hop = 1; steps_n < ring_size; hop++) {
-        if (hop <= from_above) {
-            order[steps_n++] = (rank + hop) % ring_size;
-        }
-        if (hop <= from_below) {
-            order[steps_n++] = (rank + ring_size - hop) % ring_size;
-        }
-    }
-}
-
-/* Does the query at pos_q see the key at pos_k, whose tile starts with the key at tile_pos? */
-static bool sees(const struct mla_ring_args *args, struct mla_plain_variant variant, int64_t pos_q,
-                 int64_t pos_k, int64_t tile_pos)
-{
-    int64_t limit = args->logical_n;
-    int64_t frontier = pos_q;
-    if (pos_k == limit - 1 && mla_plain_has(variant, MLA_FAULT_LAST_KEY_DROPPED)) {
-        limit -= 1;
-    }
-    if (pos_k >= limit && tile_pos < limit && mla_plain_has(variant, MLA_FAULT_KEYS_PAST_END)) {
-        limit = INT64_MAX; /* a tile that starts with a valid key is taken whole */
-    }
-    if (pos_k == pos_q + 1 && mla_plain_has(variant, MLA_FAULT_CAUSAL_ONE_MORE)) {
-        frontier += 1;
-    }
-    if (pos_k == pos_q && mla_plain_has(variant, MLA_FAULT_CAUSAL_ONE_LESS)) {
-        frontier -= 1;
-    }
-    return pos_k <= frontier && pos_k < limit;
-}
-
-/* The keys a query sees, in visiting order. Returns how many; keys has room for all. */
-static int64_t list_keys(const struct mla_ring_args *args, struct mla_plain_variant variant,
-                         const int64_t *order, int64_t kv_batch, int64_t pos_q,
-                         struct mla_plain_key *keys)
-{
-    int64_t keys_n = 0;
-    int64_t tiles_n = (args->kv_rows - 1) / args->k_chunk_size + 1;
-    for (int64_t step = 0; step < args->ring_size; step++) {
-        int64_t source = order[step];
-        const uint16_t *shard = args->kv[source] + kv_batch * args->kv_rows * args->head_dim;
-        for (int64_t t = 0; t < args->kv_rows; t++) {
-            int64_t tile = t / args->k_chunk_size;
-            int64_t tile_pos = key_position(args, source, tile * args->k_chunk_size);
-            if (!sees(args, variant, pos_q, key_position(args, source, t), tile_pos)) {
-                continue;
-            }
-            const uint16_t *key = shard + t * args->head_dim;
-            keys[keys_n++] = (struct mla_plain_key){
-                .value = key, .rope = key + args->head_dim_v, .tile = step * tiles_n + tile};
-        }
-    }
-    return keys_n;
-}
-
-static void store_row(const struct mla_ring_args *args, int64_t rank, int64_t plane, int64_t r,
-                      const struct mla_plain_row *row)
-{
-    uint16_t *out = args->out[rank] + (plane * args->q_rows + r) * args->head_dim_v;
-    for (int64_t c = 0; c < args->head_dim_v; c++) {
-        out[c] = mla_plain_bf16_bits(row->o[c]);
-    }
-    if (args->stats) {
-        float *stats = args->stats[rank] + plane * 2 * args->q_rows;
-        stats[r] = row->max;
-        stats[args->q_rows + r] = row->sum;
-    }
-}
+/* ---- row by row ---- */
 
 struct workspace {
     struct mla_plain_key *keys;
-    int64_t *positions;
+    struct mla_plain_row row;
     int64_t order[MLA_RING_SIZE_MAX];
 };
 
-static void attend_rank(const struct mla_ring_args *args, struct mla_plain_variant variant,
-                        int64_t rank, struct workspace *work, struct mla_plain_row *row)
+/* One query row, all heads. */
+static void attend_row(const struct mla_plain_ring *ring, const struct mla_plain_query *query,
+                       struct workspace *work)
 {
-    query_positions(args, rank, work->positions);
-    mla_plain_visit_order(args->ring_size, args->topology, rank, work->order);
-    for (int64_t b = 0; b < args->batch; b++) {
-        int64_t kv_batch = args->has_slot ? args->kv_cache_batch_idx : b;
-        for (int64_t r = 0; r < args->q_rows; r++) {
-            row->keys_n = 0;
-            if (work->positions[r] >= 0) { /* a pad row sees nothing and its query is not read */
-                row->keys_n =
-                    list_keys(args, variant, work->order, kv_batch, work->positions[r], work->keys);
-            }
-            for (int64_t h = 0; h < args->heads; h++) {
-                int64_t plane = b * args->heads + h;
-                const uint16_t *q = args->q[rank] + (plane * args->q_rows + r) * args->head_dim;
-                mla_plain_row_attend(row, q, q + args->head_dim_v, variant);
-                store_row(args, rank, plane, r, row);
-            }
+    struct mla_plain_row *row = &work->row;
+    bool is_reversed = ring->variant.method == MLA_PLAIN_ROWS_REVERSED;
+    int64_t keys_n = query->pos >= 0 ? mla_plain_list_row(ring, query, work->order, work->keys)
+                                     : mla_plain_list_pad(ring, query, work->order, work->keys);
+    for (int64_t i = 0; i < ring->args->heads; i++) {
+        int64_t h = is_reversed ? ring->args->heads - 1 - i : i;
+        row->head = h;
+        row->keys_n = keys_n;
+        if (keys_n > 0) {
+            const uint16_t *q = mla_plain_query_row(ring, query, h);
+            mla_plain_row_attend(row, q, q + row->value_n, ring->variant);
+            mla_plain_touch_hidden(ring, query, row);
+        } else if (!mla_plain_has(ring->variant, MLA_FAULT_EMPTY_ROW_STALE)) {
+            mla_plain_row_begin(row);
+            mla_plain_row_end(row, ring->variant);
+            mla_plain_spoil_empty(ring, query, work->keys, row);
         }
+        mla_plain_store_row(ring, query, h, row);
+    }
+}
+
+static int32_t attend_rows(const struct mla_plain_ring *ring)
+{
+    const struct mla_ring_args *args = ring->args;
+    int32_t status = MLA_ERR_NOMEM;
+    size_t keys_most = (size_t)(args->ring_size * args->kv_rows);
+    struct workspace work = {.keys = calloc(keys_most, sizeof *work.keys)};
+    struct mla_plain_row *row = &work.row;
+    *row = (struct mla_plain_row){
+        .keys = work.keys,
+        .value_n = args->head_dim_v,
+        .rope_n = args->head_dim - args->head_dim_v,
+        .scale = ring->plan.scale,
+        .parts_n = args->ring_size,
+        .tiles_per_part = (args->kv_rows - 1) / args->k_chunk_size + 1,
+        .parts = calloc(mla_plain_parts_floats(args->ring_size, args->head_dim), sizeof(float)),
+        .scores = calloc(keys_most, sizeof *row->scores),
+        .head_factors = calloc(keys_most, sizeof *row->head_factors),
+        .o = calloc((size_t)args->head_dim_v, sizeof *row->o),
+        .run = {.last_shift = -INFINITY},
+    };
+    if (!work.keys || !row->parts || !row->scores || !row->head_factors || !row->o) {
+        goto done;
+    }
+    if (ring->variant.method == MLA_PLAIN_GATHERED) {
+        mla_plain_gather(ring);
+    }
+    for (int64_t rank = 0; rank < args->ring_size; rank++) {
+        mla_plain_visit_order(args->ring_size, args->topology, rank, work.order);
+        for (int64_t i = 0; i < args->batch * args->q_rows; i++) {
+            struct mla_plain_query query = {
+                .rank = rank, .batch = i / args->q_rows, .r = i % args->q_rows};
+            if (ring->variant.method == MLA_PLAIN_ROWS_REVERSED) {
+                query.r = args->q_rows - 1 - query.r;
+            }
+            query.pos = ring->positions[rank * args->q_rows + query.r];
+            attend_row(ring, &query, &work);
+        }
+    }
+    status = MLA_OK;
+done:
+    free(row->o);
+    free(row->head_factors);
+    free(row->scores);
+    free(row->parts);
+    free(work.keys);
+    return status;
+}
+
+/* ---- the call ---- */
+
+static int32_t attend(const struct mla_plain_ring *ring)
+{
+    switch (ring->variant.method) {
+    case MLA_PLAIN_TRAVELLING:
+        return mla_plain_travel(ring);
+    case MLA_PLAIN_PAIRED:
+        return mla_plain_pair(ring);
+    default:
+        return attend_rows(ring);
     }
 }
 
 int32_t mla_plain_ring(const struct mla_ring_args *args, struct mla_plain_variant variant,
                        char *message, size_t message_bytes)
 {
-    int32_t status = mla_validate_ring(args, message, message_bytes);
+    struct mla_ring_args call;
+    int32_t status = mla_plain_ring_refuse(args, variant, &call, message, message_bytes);
     if (status != MLA_OK) {
         return status;
     }
     status = MLA_ERR_NOMEM;
-    size_t keys_most = (size_t)(args->ring_size * args->kv_rows);
-    struct workspace work = {0};
-    work.keys = calloc(keys_most, sizeof *work.keys);
-    work.positions = calloc((size_t)args->q_rows, sizeof *work.positions);
-    struct mla_plain_row row = {
-        .keys = work.keys,
-        .value_n = args->head_dim_v,
-        .rope_n = args->head_dim - args->head_dim_v,
-        .scale = args->has_scale ? args->scale : (float)(1.0 / sqrt((double)args->head_dim)),
-        .scores = calloc(keys_most, sizeof *row.scores),
-        .o = calloc((size_t)args->head_dim_v, sizeof *row.o),
+    uint16_t *zeros = calloc((size_t)call.head_dim, sizeof *zeros);
+    struct mla_plain_ring ring = {
+        .args = &call,
+        .variant = variant,
+        .positions = calloc((size_t)(call.ring_size * call.q_rows), sizeof *ring.positions),
+        .zeros = zeros,
     };
-    if (!work.keys || !work.positions || !row.scores || !row.o) {
+    if (!ring.positions || !zeros) {
         goto done;
     }
-    for (int64_t rank = 0; rank < args->ring_size; rank++) {
-        attend_rank(args, variant, rank, &work, &row);
+    mla_plain_ring_plan(&call, variant, &ring.plan);
+    for (int64_t rank = 0; rank < call.ring_size; rank++) {
+        mla_plain_query_positions(&ring, rank, ring.positions + rank * call.q_rows);
     }
-    status = MLA_OK;
+    status = attend(&ring);
 done:
-    free(row.o);
-    free(row.scores);
-    free(work.positions);
-    free(work.keys);
+    free(zeros);
+    free(ring.positions);
     if (message && message_bytes > 0) {
         snprintf(message, message_bytes, "%s", status == MLA_OK ? "" : "out of memory");
     }

@@ -1,137 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * plain_row.c - attention of one (head, query row) over an explicit list of keys.
- *
- * Every float operation below is counted in the model in plain.h; change one and change the other.
- * Loops are sequential because the model says so: the error bound is that of the plain order.
  */
-#include "fuzz/faults/plain_row.h"
-
-#include "fuzz/faults/bf16.h"
+#include "fuzz/faults/plain_arith.h"
 
 #include <math.h>
 
-static float dot(float start, const uint16_t *q, const uint16_t *k, int64_t columns_n)
+static bool is_two_pass(enum mla_plain_method method)
 {
-    float sum = start;
-    for (int64_t i = 0; i < columns_n; i++) {
-        sum += mla_plain_bf16_value(q[i]) * mla_plain_bf16_value(k[i]);
-    }
-    return sum;
+    return method == MLA_PLAIN_TWO_PASS || method == MLA_PLAIN_TWO_PASS_ROUNDED ||
+           method == MLA_PLAIN_TWO_PASS_FLOAT || method == MLA_PLAIN_LOWER_SHIFT ||
+           method == MLA_PLAIN_BLOCKED;
 }
 
-static void fill_scores(const struct mla_plain_row *row, const uint16_t *q_value,
-                        const uint16_t *q_rope, struct mla_plain_variant variant)
+void mla_plain_row_begin(struct mla_plain_row *row)
 {
-    for (int64_t j = 0; j < row->keys_n; j++) {
-        float score = dot(0.0f, q_value, row->keys[j].value, row->value_n);
-        if (!mla_plain_has(variant, MLA_FAULT_ROPE_IGNORED)) {
-            score = dot(score, q_rope, row->keys[j].rope, row->rope_n);
-        }
-        row->scores[j] = score;
-    }
-}
-
-static void multiply(float *o, int64_t columns_n, float factor)
-{
-    for (int64_t c = 0; c < columns_n; c++) {
-        o[c] *= factor;
+    row->max = -INFINITY;
+    row->sum = 0.0f;
+    row->seen_n = 0;
+    row->run.tiles_n = 0;
+    row->run.sum_excess = 0.0f;
+    for (int64_t c = 0; c < row->value_n; c++) {
+        row->o[c] = 0.0f;
     }
 }
 
-static void accumulate(float *o, const uint16_t *value, int64_t columns_n, float p)
+void mla_plain_row_add(struct mla_plain_row *row, const uint16_t *q_value, const uint16_t *q_rope,
+                       struct mla_plain_variant variant)
 {
-    for (int64_t c = 0; c < columns_n; c++) {
-        o[c] += p * mla_plain_bf16_value(value[c]);
+    row->seen_n += row->keys_n;
+    row->run.scale = mla_plain_scale(row, variant);
+    mla_plain_fill_scores(row, q_value, q_rope, variant);
+    if (is_two_pass(variant.method)) {
+        mla_plain_two_pass(row, variant);
+    } else if (variant.method == MLA_PLAIN_MERGED) {
+        mla_plain_merge(row, variant);
+    } else {
+        mla_plain_online(row, variant);
     }
 }
 
-/* The largest of `max` and the listed scores; a NaN never wins, and makes its own p a NaN later. */
-static float larger(float max, const float *scores, int64_t n)
+void mla_plain_row_end(struct mla_plain_row *row, struct mla_plain_variant variant)
 {
-    for (int64_t j = 0; j < n; j++) {
-        max = scores[j] > max ? scores[j] : max;
-    }
-    return max;
-}
-
-/* One tile [first, end) of the online softmax: new maximum, rescale, then add its keys. */
-static void tile_step(struct mla_plain_row *row, int64_t first, int64_t end, int64_t step,
-                      struct mla_plain_variant variant)
-{
-    float old_max = row->max;
-    row->max = larger(old_max, row->scores + first, end - first);
-    /* On the row's first tile old_max is -inf and alpha is 0; sum and o are 0 then anyway. */
-    float alpha = expf((old_max - row->max) * row->scale);
-    row->sum *= alpha;
-    if (alpha == 1.0f || !mla_plain_has(variant, MLA_FAULT_RESCALE_FORGOTTEN)) {
-        multiply(row->o, row->value_n, alpha);
-    }
-    for (int64_t n = end - first, j = step > 0 ? first : end - 1; n > 0; n--, j += step) {
-        float p = expf((row->scores[j] - row->max) * row->scale);
-        row->sum += p;
-        accumulate(row->o, row->keys[j].value, row->value_n, p);
-    }
-}
-
-static void online(struct mla_plain_row *row, struct mla_plain_variant variant)
-{
-    for (int64_t first = 0, end = 0; first < row->keys_n; first = end) {
-        end = first;
-        while (end < row->keys_n && row->keys[end].tile == row->keys[first].tile) {
-            end++;
-        }
-        tile_step(row, first, end, 1, variant);
-    }
-}
-
-static void online_reversed(struct mla_plain_row *row, struct mla_plain_variant variant)
-{
-    for (int64_t end = row->keys_n, first = 0; end > 0; end = first) {
-        first = end;
-        while (first > 0 && row->keys[first - 1].tile == row->keys[end - 1].tile) {
-            first--;
-        }
-        tile_step(row, first, end, -1, variant);
-    }
-}
-
-static void two_pass(struct mla_plain_row *row)
-{
-    row->max = larger(row->max, row->scores, row->keys_n);
-    for (int64_t j = 0; j < row->keys_n; j++) {
-        float p = expf((row->scores[j] - row->max) * row->scale);
-        row->sum += p;
-        float p_bf16 = mla_plain_bf16_value(mla_plain_bf16_bits(p));
-        accumulate(row->o, row->keys[j].value, row->value_n, p_bf16);
+    if (row->seen_n == 0) {
+        mla_plain_finish_empty(row, variant);
+    } else {
+        mla_plain_finish(row, variant);
     }
 }
 
 void mla_plain_row_attend(struct mla_plain_row *row, const uint16_t *q_value,
                           const uint16_t *q_rope, struct mla_plain_variant variant)
 {
-    row->max = -INFINITY;
-    row->sum = 0.0f;
-    for (int64_t c = 0; c < row->value_n; c++) {
-        row->o[c] = 0.0f;
+    mla_plain_row_begin(row);
+    if (row->keys_n > 0) {
+        mla_plain_row_add(row, q_value, q_rope, variant);
     }
-    if (row->keys_n == 0) {
-        return;
-    }
-    fill_scores(row, q_value, q_rope, variant);
-    switch (variant.method) {
-    case MLA_PLAIN_ONLINE:
-        online(row, variant);
-        break;
-    case MLA_PLAIN_REVERSED:
-        online_reversed(row, variant);
-        break;
-    case MLA_PLAIN_TWO_PASS:
-        two_pass(row);
-        break;
-    }
-    for (int64_t c = 0; c < row->value_n; c++) {
-        row->o[c] /= row->sum;
-    }
-    row->max *= row->scale;
+    mla_plain_row_end(row, variant);
 }

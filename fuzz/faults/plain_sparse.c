@@ -1,79 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * plain_sparse.c - the sparse operation, plainly: for every query row, list its cache rows, attend.
- *
- * The list is the row's multiset in listed order (or 0, 1, ... when dense) without the entries that
- * q_pos_offset drops; tiles are 128 kept entries, so that the number of tiles follows from the
- * number of keys alone, as the declared model needs it.
  */
 #include "fuzz/faults/bf16.h"
-#include "fuzz/faults/plain_row.h"
-#include "impl/validate.h"
+#include "fuzz/faults/plain_list.h"
 
+#include <fenv.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Entry j of row q. Tiled: row q sits in block q/128, partition (q%128)/8, lanes 16*(q%8) .. +15.
- */
-static int64_t listed_index(const struct mla_sparse_args *args, int64_t q, int64_t j)
+/* Where a fault stores latent l of a head. */
+static int64_t faulty_column(const struct mla_sparse_args *args, enum mla_plain_fault fault,
+                             int64_t right, int64_t l)
 {
-    if (!args->topk_tiled) {
-        return args->topk_indices[q * args->topk + j];
+    int64_t quarter = args->latent / 4;
+    bool is_natural = args->out_order == MLA_OUT_NATURAL;
+    switch (fault) {
+    case MLA_FAULT_NATURAL_ORDER:
+        return l;
+    case MLA_FAULT_NATURAL_ORDER_IGNORED:
+        return l % 4 * quarter + l / 4;
+    case MLA_FAULT_PACK_INVERSE:
+        return is_natural ? l : l % quarter * 4 + l / quarter;
+    case MLA_FAULT_PACK_ONE_STEP: /* the 4-pack is twice the split into even and odd */
+        return is_natural ? l : l % 2 * (args->latent / 2) + l / 2;
+    case MLA_FAULT_PACK_WRONG_GROUP:
+        return is_natural ? l : (l + 1) % 4 * quarter + l / 4;
+    default:
+        return right;
     }
-    int64_t per_lane = args->topk / 16;
-    int64_t in_block = q % 128;
-    int64_t partition = (q / 128) * 16 + in_block / 8;
-    int64_t lane = 16 * (in_block % 8) + j % 16;
-    return args->topk_indices[(partition * 128 + lane) * per_lane + j / 16];
-}
-
-/* The largest index row q may use. q_pos_offset may be as large as INT64_MAX: saturate. */
-static int64_t last_allowed(const struct mla_sparse_args *args, int64_t q,
-                            struct mla_plain_variant variant)
-{
-    if (!args->dense && !args->has_q_pos_offset) {
-        return INT64_MAX;
-    }
-    int64_t offset = args->has_q_pos_offset ? args->q_pos_offset : 0;
-    int64_t last = offset > INT64_MAX - 1 - q ? INT64_MAX - 1 : offset + q;
-    if (mla_plain_has(variant, MLA_FAULT_CAUSAL_ONE_MORE)) {
-        last += 1;
-    }
-    if (mla_plain_has(variant, MLA_FAULT_CAUSAL_ONE_LESS)) {
-        last -= 1;
-    }
-    return last;
-}
-
-static int64_t list_keys(const struct mla_sparse_args *args, int64_t q,
-                         struct mla_plain_variant variant, struct mla_plain_key *keys)
-{
-    int64_t last = last_allowed(args, q, variant);
-    int64_t listed_n = args->dense ? args->keys : args->topk;
-    int64_t keys_n = 0;
-    for (int64_t j = 0; j < listed_n; j++) {
-        int64_t index = args->dense ? j : listed_index(args, q, j);
-        if (index > last) {
-            continue;
-        }
-        keys[keys_n] = (struct mla_plain_key){.value = args->c_kv + index * args->latent,
-                                              .rope = args->k_pe + index * args->rope,
-                                              .tile = keys_n / MLA_PLAIN_SPARSE_TILE};
-        keys_n++;
-    }
-    if (keys_n > 0 && mla_plain_has(variant, MLA_FAULT_LAST_KEY_DROPPED)) {
-        keys_n--;
-    }
-    return keys_n;
 }
 
 static int64_t out_column(const struct mla_sparse_args *args, struct mla_plain_variant variant,
                           int64_t l)
 {
-    if (args->out_order == MLA_OUT_NATURAL || mla_plain_has(variant, MLA_FAULT_NATURAL_ORDER)) {
-        return l;
-    }
-    return (l % 4) * (args->latent / 4) + l / 4;
+    int64_t right = args->out_order == MLA_OUT_NATURAL ? l : l % 4 * (args->latent / 4) + l / 4;
+    int64_t wrong = faulty_column(args, variant.fault, right, l);
+    return wrong != right && mla_plain_has(variant, variant.fault) ? wrong : right;
 }
 
 static void store_row(const struct mla_sparse_args *args, struct mla_plain_variant variant,
@@ -90,47 +54,138 @@ static void store_row(const struct mla_sparse_args *args, struct mla_plain_varia
     }
 }
 
+/* Is row q, with so many keys, never stored? */
+static bool is_left_out(const struct mla_sparse_args *args, struct mla_plain_variant variant,
+                        int64_t q, int64_t keys_n)
+{
+    int64_t threads = args->threads < 1 ? 1 : args->threads;
+    threads = threads < args->queries ? threads : args->queries;
+    if (keys_n == 0 && mla_plain_has(variant, MLA_FAULT_EMPTY_ROW_NOT_STORED)) {
+        return true;
+    }
+    if (q >= args->queries / threads * threads &&
+        mla_plain_has(variant, MLA_FAULT_LAST_ROWS_LEFT)) {
+        return true;
+    }
+    return mla_plain_core(args, q) > 0 && mla_plain_has(variant, MLA_FAULT_FIRST_CORE_ONLY);
+}
+
+/* The row whose query and list are used for output row q. */
+static int64_t source_row(const struct mla_sparse_args *args, struct mla_plain_variant variant,
+                          int64_t q)
+{
+    int64_t rows = args->queries / args->cores;
+    int64_t strided = q % rows * args->cores + q / rows;
+    return strided != q && mla_plain_has(variant, MLA_FAULT_CORE_ROWS_STRIDED) ? strided : q;
+}
+
+static void attend_head(const struct mla_sparse_args *args, struct mla_plain_variant variant,
+                        int64_t q, int64_t h, struct mla_plain_row *row)
+{
+    int64_t plane = q * args->heads + h;
+    int64_t rope_at = plane * args->rope;
+    if (args->rope > 64 && plane > 0 && mla_plain_has(variant, MLA_FAULT_QUERY_ROPE_STRIDE)) {
+        rope_at = plane * 64;
+    }
+    row->head = h;
+    mla_plain_row_attend(row, args->q_lift + plane * args->latent, args->q_pe + rope_at, variant);
+}
+
+/* An empty row of the first query alone divides by its sum. */
+static void spoil_first(struct mla_plain_variant variant, int64_t q, struct mla_plain_row *row)
+{
+    if (q > 0 || row->keys_n > 0 || !mla_plain_has(variant, MLA_FAULT_EMPTY_FIRST_ROW)) {
+        return;
+    }
+    for (int64_t l = 0; l < row->value_n; l++) {
+        row->o[l] = NAN;
+    }
+}
+
 static void attend_query(const struct mla_sparse_args *args, struct mla_plain_variant variant,
                          int64_t q, struct mla_plain_key *keys, struct mla_plain_row *row)
 {
-    row->keys_n = list_keys(args, q, variant, keys);
-    for (int64_t h = 0; h < args->heads; h++) {
-        int64_t plane = q * args->heads + h;
-        mla_plain_row_attend(row, args->q_lift + plane * args->latent,
-                             args->q_pe + plane * args->rope, variant);
+    int64_t source = source_row(args, variant, q);
+    row->keys_n = mla_plain_list(args, source, variant, keys);
+    if (is_left_out(args, variant, q, row->keys_n)) {
+        return;
+    }
+    for (int64_t i = 0; i < args->heads; i++) {
+        int64_t h = variant.method == MLA_PLAIN_ROWS_REVERSED ? args->heads - 1 - i : i;
+        attend_head(args, variant, source, h, row);
+        spoil_first(variant, q, row);
         store_row(args, variant, q, h, row);
     }
 }
 
-int32_t mla_plain_sparse(const struct mla_sparse_args *args, struct mla_plain_variant variant,
-                         char *message, size_t message_bytes)
+/* A worker that rounds toward zero, as its thread was left by somebody else. */
+static void attend_in_other_mode(const struct mla_sparse_args *args,
+                                 struct mla_plain_variant variant, int64_t q,
+                                 struct mla_plain_key *keys, struct mla_plain_row *row)
 {
-    int32_t status = mla_validate_sparse(args, message, message_bytes);
-    if (status != MLA_OK) {
-        return status;
+    int mode = fegetround();
+    if (mla_plain_core(args, q) > 0 && mla_plain_has(variant, MLA_FAULT_WORKER_ROUNDS_DOWN)) {
+        fesetround(FE_TOWARDZERO);
     }
-    status = MLA_ERR_NOMEM;
-    size_t keys_most = (size_t)(args->dense ? args->keys : args->topk);
+    attend_query(args, variant, q, keys, row);
+    fesetround(mode);
+}
+
+static int32_t attend_rows(const struct mla_sparse_args *args, struct mla_plain_variant variant,
+                           int64_t rows_n)
+{
+    int32_t status = MLA_ERR_NOMEM;
+    /* Two more than the list: faults add to it. */
+    size_t keys_most = (size_t)(args->dense ? args->keys : args->topk) + 2;
+    int64_t parts_n = (int64_t)keys_most / MLA_PLAIN_SPARSE_TILE + 1;
     struct mla_plain_key *keys = calloc(keys_most, sizeof *keys);
     struct mla_plain_row row = {
         .keys = keys,
         .value_n = args->latent,
         .rope_n = args->rope,
         .scale = args->softmax_scale,
+        .parts_n = parts_n,
+        .tiles_per_part = 1,
+        .parts = calloc(mla_plain_parts_floats(parts_n, args->latent + args->rope), sizeof(float)),
         .scores = calloc(keys_most, sizeof *row.scores),
+        .head_factors = calloc(keys_most, sizeof *row.head_factors),
         .o = calloc((size_t)args->latent, sizeof *row.o),
+        .run = {.last_shift = -INFINITY},
     };
-    if (!keys || !row.scores || !row.o) {
+    if (!keys || !row.scores || !row.head_factors || !row.o || !row.parts) {
         goto done;
     }
-    for (int64_t q = 0; q < args->queries; q++) {
-        attend_query(args, variant, q, keys, &row);
+    for (int64_t i = 0; i < rows_n; i++) {
+        int64_t q = variant.method == MLA_PLAIN_ROWS_REVERSED ? rows_n - 1 - i : i;
+        if (variant.fault == MLA_FAULT_WORKER_ROUNDS_DOWN) {
+            attend_in_other_mode(args, variant, q, keys, &row);
+        } else {
+            attend_query(args, variant, q, keys, &row);
+        }
     }
     status = MLA_OK;
 done:
     free(row.o);
+    free(row.head_factors);
     free(row.scores);
+    free(row.parts);
     free(keys);
+    return status;
+}
+
+int32_t mla_plain_sparse(const struct mla_sparse_args *args, struct mla_plain_variant variant,
+                         char *message, size_t message_bytes)
+{
+    bool ends = false;
+    int64_t rows_n = 0;
+    int32_t refusal = mla_plain_refuse(args, variant, message, message_bytes, &ends, &rows_n);
+    if (ends && rows_n == 0) {
+        return refusal;
+    }
+    int32_t status = attend_rows(args, variant, ends ? rows_n : args->queries);
+    if (ends) {
+        return refusal;
+    }
     if (message && message_bytes > 0) {
         snprintf(message, message_bytes, "%s", status == MLA_OK ? "" : "out of memory");
     }

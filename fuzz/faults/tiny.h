@@ -69,7 +69,7 @@ int64_t mla_tiny_ring_wrong(const struct mla_tiny_ring *tiny, double slack, bool
 int64_t mla_tiny_sparse_wrong(const struct mla_tiny_sparse *tiny, double slack, bool with_stats,
                               int64_t row_step);
 
-/* Is every element of every gathered buffer still poison? */
-bool mla_tiny_ring_scratch_untouched(const struct mla_tiny_ring *tiny);
+/* Does every row of every gathered buffer hold poison still, or the row of kv whose place it is? */
+bool mla_tiny_ring_scratch_allowed(const struct mla_tiny_ring *tiny);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static double *row_new(int64_t columns_n)
 {
@@ -88,13 +89,42 @@ int64_t mla_tiny_sparse_wrong(const struct mla_tiny_sparse *tiny, double slack, 
     return wrong_n;
 }
 
-bool mla_tiny_ring_scratch_untouched(const struct mla_tiny_ring *tiny)
+/* The row of kv that may stand at a row of gathered, NULL: none. Slabs whose first key (rank 0's) is
+ * not valid do not travel with kv_actual_isl. */
+static const uint16_t *source_row(const struct mla_tiny_ring *tiny, int64_t batch, int64_t row)
 {
-    for (int64_t rank = 0; rank < tiny->args.ring_size; rank++) {
-        for (size_t i = 0; i < tiny->gathered_n; i++) {
-            if (tiny->gathered[rank][i] != MLA_TINY_POISON) {
-                return false;
-            }
+    const struct mla_ring_args *a = &tiny->args;
+    int64_t source = row / a->kv_rows, local = row % a->kv_rows;
+    int64_t slot = a->has_slot ? a->kv_cache_batch_idx : batch;
+    bool is_its_place = !a->has_slot || batch == (a->gathered_batch == a->kv_batch ? slot : 0);
+    bool travels = !a->has_prior || local / a->q_rows * a->ring_size * a->q_rows < a->logical_n;
+    if (source >= a->ring_size || !is_its_place || !travels) {
+        return NULL;
+    }
+    return tiny->kv[source] + (slot * a->kv_rows + local) * a->head_dim;
+}
+
+static bool is_poison(const uint16_t *row, int64_t columns_n)
+{
+    for (int64_t c = 0; c < columns_n; c++) {
+        if (row[c] != MLA_TINY_POISON) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool mla_tiny_ring_scratch_allowed(const struct mla_tiny_ring *tiny)
+{
+    const struct mla_ring_args *a = &tiny->args;
+    int64_t rows_n = a->gathered_batch * a->gathered_rows;
+    for (int64_t at = 0; at < a->ring_size * rows_n; at++) {
+        const uint16_t *row = tiny->gathered[at / rows_n] + at % rows_n * a->head_dim;
+        const uint16_t *source =
+            source_row(tiny, at % rows_n / a->gathered_rows, at % a->gathered_rows);
+        bool is_source = source && memcmp(row, source, (size_t)a->head_dim * sizeof *row) == 0;
+        if (!is_source && !is_poison(row, a->head_dim)) {
+            return false;
         }
     }
     return true;
