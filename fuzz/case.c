@@ -78,8 +78,8 @@ static int64_t cache_rows(const struct mla_case *test)
     const struct mla_sparse_args *s = &test->sparse;
     const int64_t around = 2 * MLA_CASE_NEIGHBOURS + 1;
     if (test->op == MLA_OP_RING)
-        return saturate(
-            product(mla_case_is_thin(test) && r->has_slot ? around : r->kv_batch, r->kv_rows, 1, 1));
+        return saturate(product(mla_case_is_thin(test) && r->has_slot ? around : r->kv_batch,
+                                r->kv_rows, 1, 1));
     if (!mla_case_is_thin(test) || s->dense)
         return s->keys;
     return saturate(product(s->queries, s->topk, around, 1));

@@ -62,6 +62,7 @@ enum mla_region {
     MLA_REGION_LARGE,
     MLA_REGION_LARGEST,
     MLA_REGION_ONES,
+    MLA_REGION_FAINT,
     MLA_REGION_N
 };
 
@@ -191,7 +192,7 @@ float mla_case_scale(const struct mla_case *test);
  * must be met too, at a rate that leaves the small cases their time.
  */
 bool mla_case_may_be_large(const struct mla_case *test);
-/* Likewise one seed in 32 for sparse lists of up to 640 keys. */
+/* Likewise one seed in 32: sparse lists of up to 640 keys, balanced shards of twice 96 rows. */
 bool mla_case_may_be_medium(const struct mla_case *test);
 /*
  * Draw a valid case: geometry and data weighted toward the places where such kernels fail, small

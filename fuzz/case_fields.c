@@ -20,7 +20,7 @@ static const char *const region_names[MLA_REGION_N] = {
     "edge",     "rising", "falling", "half",      "deep",  "under",     "spread", "equal-maxima",
     "clusters", "select", "tiny",    "subnormal", "huge",  "copies",    "binade", "stairs",
     "one-edge", "lofty",  "sunk",    "saturated", "abyss", "raw",       "heads",  "zeros",
-    "ties",     "cancel", "large",   "largest",   "ones"};
+    "ties",     "cancel", "large",   "largest",   "ones",  "faint"};
 static const char *const indices_names[MLA_INDICES_N] = {
     "uniform", "distinct", "sorted",  "reversed", "causal",   "one-row",  "few-rows",
     "repeat",  "edges",    "odd-one", "leading",  "interior", "trailing", "ends"};

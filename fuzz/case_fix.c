@@ -18,6 +18,9 @@
 #define SPARSE_LARGE_WORK ((int64_t)40000000)
 #define RING_LARGE_BYTES  ((int64_t)8000000)
 #define SPARSE_MEDIUM     ((int64_t)12000000)
+#define RING_MEDIUM       ((int64_t)15000000)
+#define RING_SLOW_WORK    ((int64_t)600000)
+#define SPARSE_SLOW_WORK  ((int64_t)300000)
 
 /* More slots or cache rows than this mean a thin cache (mla_case_is_thin): there are either few, or
  * so many that offsets leave 32 bits. */
@@ -158,12 +161,22 @@ static void shrink_length(struct mla_ring_args *r)
         r->logical_n = r->logical_n * 3 / 4;
 }
 
+/* Processors take some hundred times as long for a product that is subnormal. */
+static bool is_slow_arithmetic(const struct mla_case *test)
+{
+    return test->region == MLA_REGION_SUBNORMAL || test->region == MLA_REGION_TINY;
+}
+
 /* Halve what costs most and matters least, until the case is small. */
 static void shrink_ring(struct mla_case *test)
 {
     struct mla_ring_args *r = &test->ring;
     bool large = mla_case_may_be_large(test);
-    int64_t most = large ? RING_LARGE_WORK : RING_WORK_MAX;
+    bool heads_first = (test->seed >> 8) % 2 == 0; /* several rows a rank, or several heads */
+    int64_t most = is_slow_arithmetic(test)       ? RING_SLOW_WORK
+                   : large                        ? RING_LARGE_WORK
+                   : mla_case_may_be_medium(test) ? RING_MEDIUM
+                                                  : RING_WORK_MAX;
     int64_t bytes = large ? RING_LARGE_BYTES : BYTES_MAX;
     while (mla_case_work(test) > most || mla_case_bytes(test) > bytes) {
         if (r->heads > 2 && !(r->q_rows == MLA_TILE && large))
@@ -180,6 +193,8 @@ static void shrink_ring(struct mla_case *test)
             r->head_dim = 160;
         else if (r->kv_rows > 2 * r->q_rows)
             r->kv_rows -= r->q_rows;
+        else if (r->heads > 1 && heads_first)
+            r->heads = r->heads / 2;
         else if (r->q_rows > 32 && !r->is_balanced)
             r->q_rows = 32;
         else if (r->heads > 1)
@@ -188,8 +203,10 @@ static void shrink_ring(struct mla_case *test)
             r->head_dim = 96;
         else if (r->ring_size > 2)
             r->ring_size--;
-        else
+        else if (r->head_dim > 160)
             r->head_dim = 160;
+        else
+            break; /* the smallest there is */
         fix_ring_shape(r, large);
     }
 }
@@ -213,6 +230,10 @@ static void fix_sparse(struct mla_case *test)
     bool large = mla_case_may_be_large(test);
     bool medium = mla_case_may_be_medium(test);
     int64_t most = large ? SPARSE_LARGE_WORK : medium ? SPARSE_MEDIUM : SPARSE_WORK_MAX;
+    if (is_slow_arithmetic(test)) {
+        most = SPARSE_SLOW_WORK;
+        s->dense = 1; /* a list has 128 entries at least */
+    }
     bool thin = s->keys >= THIN_ROWS_FROM && !s->dense;
     s->queries = clamp(s->queries, 1, thin ? 2 : large ? 130 : 12);
     s->keys = thin ? clamp(s->keys, (INT32_MAX >> 9) + 2, ((int64_t)1 << 23) + 200)

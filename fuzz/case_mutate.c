@@ -127,6 +127,8 @@ static void take_geometry(struct mla_case *test, const struct mla_case *from)
     test->sparse = from->sparse;
     test->has_future = from->has_future;
     test->future = from->future;
+    if (mla_case_may_be_medium(from)) /* whoever is large is so by its seed */
+        test->seed = from->seed;
 }
 
 /* Any field but the version, and but what is changed by rules and elements of its own. */

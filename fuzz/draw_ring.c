@@ -127,6 +127,19 @@ static void make_large(struct mla_ring_args *r, struct mla_rng *rng)
     }
 }
 
+/* Half a shard that chunks do not divide, and is longer than one: the least there is. */
+static enum mla_ring_mode make_straddling(struct mla_ring_args *r)
+{
+    make_narrow(r);
+    r->batch = r->kv_batch = 1;
+    r->has_slot = 0;
+    r->ring_size = 2;
+    r->q_rows = 6 * MLA_TILE;
+    r->k_chunk_size = 2 * MLA_TILE;
+    r->q_chunk_size = MLA_TILE;
+    return MLA_MODE_BALANCED;
+}
+
 /* In the later half of the queries: the rows before it are the ones to be judged. */
 static int64_t draw_future(const struct mla_ring_args *r, struct mla_rng *rng)
 {
@@ -155,6 +168,8 @@ void mla_draw_ring(struct mla_case *test, struct mla_rng *rng)
     draw_slot(r, rng);
     if (mla_case_may_be_large(test)) {
         make_large(r, rng);
+    } else if (mla_case_may_be_medium(test) && mla_rng_chance(rng, 1, 4)) {
+        mode = make_straddling(r);
     } else if (mla_draw_chance(rng, mla_draw_chances.ring_long)) {
         mode = make_long(test, rng);
         slabs = mla_draw_choice(rng, MLA_CHOICE_RING_SLABS_LONG);

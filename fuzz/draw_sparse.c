@@ -112,7 +112,7 @@ void mla_draw_sparse(struct mla_case *test, struct mla_rng *rng)
     else if (mla_draw_chance(rng, mla_draw_chances.sparse_huge))
         make_huge(test, rng);
     else if (!s->dense || s->keys > 64) /* few keys leave room for many rows */
-        s->queries = mla_rng_chance(rng, 3, 4) ? 1 + mla_rng_below(rng, 2) : s->queries;
+        s->queries = mla_draw_choice(rng, MLA_CHOICE_SPARSE_QUERIES_FEW);
     if (!s->has_q_pos_offset) /* otherwise the choice is made above */
         draw_offset(s, rng);
     s->out_order = (int32_t)mla_draw_choice(rng, MLA_CHOICE_SPARSE_ORDER);

@@ -34,7 +34,7 @@ static const struct recipe recipes[] = {
     {8, &mla_family_profile, MLA_REGION_LAST},
     {8, &mla_family_profile, MLA_REGION_EDGE},
     {8, &mla_family_profile, MLA_REGION_ONE_EDGE},
-    {12, &mla_family_profile, MLA_REGION_RISING},
+    {20, &mla_family_profile, MLA_REGION_RISING},
     {8, &mla_family_profile, MLA_REGION_FALLING},
     {8, &mla_family_profile, MLA_REGION_HALF},
     {8, &mla_family_profile, MLA_REGION_DEEP},
@@ -55,8 +55,8 @@ static const struct recipe recipes[] = {
     {30, &mla_family_exact, MLA_REGION_SELECT},
     {50, &mla_family_coded, MLA_REGION_SELECT},
     /* the ends of arithmetic */
-    {5, &mla_family_extreme, MLA_REGION_TINY},
-    {8, &mla_family_extreme, MLA_REGION_SUBNORMAL},
+    {1, &mla_family_extreme, MLA_REGION_TINY},
+    {1, &mla_family_extreme, MLA_REGION_SUBNORMAL}, /* dear: faint costs a sixteenth */
     {5, &mla_family_extreme, MLA_REGION_HUGE},
     {4, &mla_family_extreme, MLA_REGION_COPIES},
     {5, &mla_family_extreme, MLA_REGION_BINADE},
@@ -67,6 +67,7 @@ static const struct recipe recipes[] = {
     {8, &mla_family_special, MLA_REGION_LARGE},
     {5, &mla_family_special, MLA_REGION_LARGEST},
     {5, &mla_family_special, MLA_REGION_ONES},
+    {8, &mla_family_special, MLA_REGION_FAINT},
     /* what a block-float-8 cache holds */
     {15, &mla_family_bfp8, MLA_REGION_NORMAL},
     {10, &mla_family_bfp8, MLA_REGION_OUTLIER},
@@ -156,6 +157,9 @@ static const struct weight ring_fresh[] = {{2, MLA_EDGE_TILE},
 
 static const struct weight sparse_queries[] = {{3, 1}, {2, 2}, {1, 3}, {1, 4},
                                                {1, 7}, {1, 8}, {1, 9}, {1, 12}};
+/* where keys are not few */
+static const struct weight sparse_queries_few[] = {{18, 1}, {10, 2}, {1, 3},
+                                                   {1, 4},  {1, 7},  {1, 9}};
 static const struct weight sparse_topk[] = {{6, 128}, {4, 256}};
 static const struct weight sparse_heads[] = {{7, 16}, {1, 32}};
 static const struct weight sparse_rope[] = {{1, 1},  {1, 2},   {1, 63}, {3, 64},
@@ -228,6 +232,7 @@ static const struct {
     [MLA_CHOICE_RING_PRIOR] = LIST(ring_prior),
     [MLA_CHOICE_RING_FRESH] = LIST(ring_fresh),
     [MLA_CHOICE_SPARSE_QUERIES] = LIST(sparse_queries),
+    [MLA_CHOICE_SPARSE_QUERIES_FEW] = LIST(sparse_queries_few),
     [MLA_CHOICE_SPARSE_TOPK] = LIST(sparse_topk),
     [MLA_CHOICE_SPARSE_HEADS] = LIST(sparse_heads),
     [MLA_CHOICE_SPARSE_ROPE] = LIST(sparse_rope),

@@ -10,6 +10,9 @@
  * large    one sign a column, sizes from 2^10 to 2^123 by amount: sums beyond 65504, beyond 1e37
  * largest  the largest sizes whose sum is still in range (see below); one sign, or (odd amount) both
  * ones     all values are 1: the output is 1 whatever the weights
+ * faint    one value column holds subnormal numbers, and one query column too, which meets keys so
+ *          large that their products are ordinary: who flushes in some threads only is found out
+ *          (not more columns: processors take a hundred times as long for subnormal products)
  *
  * Only columns that do not serve as value have scores, N(0,1) times N(0,1) - or none at all (ties;
  * the others where amount is even), so that huge values make no huge scores.
@@ -29,8 +32,22 @@ static int largest_exponent(const struct mla_family_view *view)
     return 125 - ilogb((double)keys);
 }
 
+/* The column of the scores in which a faint query meets large keys. */
+static bool is_faint_score(const struct mla_family_view *view, int64_t c)
+{
+    return view->test->region == MLA_REGION_FAINT && c == view->width - 1;
+}
+
+static bool is_faint_value(const struct mla_family_view *view, int64_t c)
+{
+    return view->test->region == MLA_REGION_FAINT &&
+           c == (int64_t)(view->test->seed % (uint64_t)view->width_v);
+}
+
 static bool is_flat(const struct mla_family_view *view)
 {
+    if (view->test->region == MLA_REGION_FAINT)
+        return false;
     return view->test->region == MLA_REGION_TIES || view->test->amount % 2 == 0;
 }
 
@@ -43,6 +60,8 @@ static void query(const struct mla_family_view *view, int64_t batch, int64_t hea
         uint64_t bits = mla_number_at(stream, a, (uint64_t)position, (uint64_t)c);
         row[c] = c < view->width_v || is_flat(view) ? (uint16_t)(bits & 0x8000u) /* +0 or -0 */
                                                     : mla_number_to_bf16(mla_number_normal(bits));
+        if (is_faint_score(view, c))
+            row[c] = mla_number_to_bf16(0x1p-127 * mla_number_normal(bits));
     }
 }
 
@@ -67,6 +86,8 @@ static double value(const struct mla_family_view *view, uint64_t bits, uint64_t 
     case MLA_REGION_LARGEST:
         sign = amount % 2 == 1 && bits >> 63 ? -sign : sign;
         return sign * ldexp(size, most);
+    case MLA_REGION_FAINT:
+        return sign * size;
     default: /* ones */
         return 1.0;
     }
@@ -84,16 +105,20 @@ static void key(const struct mla_family_view *view, int64_t batch, int64_t posit
                        ? value(view, bits, mla_number_at(pairs, b, p / 2, (uint64_t)c),
                                mla_number_at(columns, (uint64_t)c, 0, 0), p % 2 == 1)
                        : mla_number_normal(bits);
+        x = is_faint_value(view, c)   ? 0x1p-127 * mla_number_normal(bits)
+            : is_faint_score(view, c) ? 0x1p122 * x
+                                      : x;
         row[c] = mla_number_to_bf16(x);
     }
 }
 
 static const enum mla_region regions[] = {MLA_REGION_ZEROS, MLA_REGION_TIES,    MLA_REGION_CANCEL,
-                                          MLA_REGION_LARGE, MLA_REGION_LARGEST, MLA_REGION_ONES};
+                                          MLA_REGION_LARGE, MLA_REGION_LARGEST, MLA_REGION_ONES,
+                                          MLA_REGION_FAINT};
 
 const struct mla_family mla_family_special = {
     .name = "special",
-    .what = "signed zeros, ties, cancellation, values at the end of the range, ones",
+    .what = "signed zeros, ties, cancellation, the largest and the faintest values, ones",
     .regions = regions,
     .regions_n = sizeof regions / sizeof regions[0],
     .amount_min = 0,
