@@ -131,6 +131,8 @@ void mla_draw_leave_a_row(struct mla_case *test);
 
 /* ---- broken rules: draw_violation.c ---- */
 
+/* Does this alone make the call, otherwise valid, one that must be refused? */
+bool mla_draw_breaks_a_rule(const struct mla_case *test, const struct mla_violation *v);
 /* One that by itself makes the call, otherwise valid, one to refuse. */
 void mla_draw_broken_rule(const struct mla_case *test, struct mla_violation *v,
                           struct mla_rng *rng);

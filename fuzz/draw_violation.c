@@ -233,8 +233,7 @@ static void suspect_one(const struct mla_case *test, struct mla_violation *v, st
     choose_rank(test, v, rng);
 }
 
-/* Does this alone make the call one that must be refused? */
-static bool breaks_a_rule(const struct mla_case *test, const struct mla_violation *v)
+bool mla_draw_breaks_a_rule(const struct mla_case *test, const struct mla_violation *v)
 {
     struct mla_case alone = *test;
     char error[MLA_CASE_ERROR_MAX];
@@ -248,7 +247,7 @@ void mla_draw_broken_rule(const struct mla_case *test, struct mla_violation *v, 
 {
     do
         suspect_one(test, v, rng);
-    while (!breaks_a_rule(test, v));
+    while (!mla_draw_breaks_a_rule(test, v));
 }
 
 bool mla_draw_other_value(const struct mla_case *test, struct mla_violation *v, struct mla_rng *rng)
@@ -261,7 +260,7 @@ bool mla_draw_other_value(const struct mla_case *test, struct mla_violation *v, 
     for (size_t i = 0; i < table_n; i++)
         if (strcmp(table[i].field, v->field) == 0)
             break_value(&other, table[i].values, rng);
-    if (!breaks_a_rule(test, &other))
+    if (!mla_draw_breaks_a_rule(test, &other))
         return false;
     *v = other;
     return true;
@@ -274,7 +273,7 @@ bool mla_draw_other_place(const struct mla_case *test, struct mla_violation *v, 
         choose_rank(test, &other, rng);
     else if (strcmp(v->field, "topk_indices") == 0 && strcmp(v->value, "null") != 0)
         other.at = choose_place(test, rng);
-    if (!breaks_a_rule(test, &other))
+    if (!mla_draw_breaks_a_rule(test, &other))
         return false;
     *v = other;
     return true;

@@ -25,6 +25,13 @@
 #define DRAWS       200000
 #define RARE        20
 
+/* Fewer under sanitizers, where only the way is checked and not the arrival. */
+static uint64_t draws(void)
+{
+    const char *text = getenv("MLA_TEST_DRAWS");
+    return text == NULL ? DRAWS : strtoull(text, NULL, 10);
+}
+
 /* How often each clause was met, in the order in which they are listed. */
 struct tally {
     const char *names[CLAUSES_MAX];
@@ -483,17 +490,18 @@ static void test_draws_reach_every_clause(void **state)
     for (int op = 0; op < MLA_OP_N; op++) {
         struct tally tally = {.n = 0};
         struct values values = {0};
-        for (uint64_t i = 0; i < DRAWS; i++) {
+        for (uint64_t i = 0; i < draws(); i++) {
             struct mla_rng rng = {mla_number_mix(i), 0};
             struct mla_case test;
             mla_case_draw(&test, (enum mla_op)op, &rng);
             clauses(&tally, &test);
             count_values(&values, &test);
         }
-        missed += report(&tally, mla_case_op_name(op), DRAWS, 2);
+        missed += report(&tally, mla_case_op_name(op), (int64_t)draws(), 2);
         missed += report_values(&values, mla_case_op_name(op));
     }
-    assert_int_equal(missed, 0);
+    if (draws() >= DRAWS)
+        assert_int_equal(missed, 0);
 }
 
 /* From the plainest case by mutation alone; back to it now and then, as a kept corpus would be. */
@@ -506,17 +514,18 @@ static void test_mutations_reach_every_clause(void **state)
         struct values values = {0};
         struct mla_rng rng = {99, 0};
         struct mla_case test;
-        for (int64_t i = 0; i < DRAWS; i++) {
+        for (uint64_t i = 0; i < draws(); i++) {
             if (i % 100 == 0)
                 mla_case_init(&test, (enum mla_op)op);
             mla_case_mutate(&test, &rng);
             clauses(&tally, &test);
             count_values(&values, &test);
         }
-        missed += report(&tally, mla_case_op_name(op), DRAWS, 1);
+        missed += report(&tally, mla_case_op_name(op), (int64_t)draws(), 1);
         missed += report_values(&values, mla_case_op_name(op));
     }
-    assert_int_equal(missed, 0);
+    if (draws() >= DRAWS)
+        assert_int_equal(missed, 0);
 }
 
 int main(void)
