@@ -29,7 +29,8 @@ static bool has_shift(const struct mla_family_view *view)
 static double shift(const struct mla_family_view *view, int64_t column)
 {
     double amount = (double)view->test->amount;
-    double sign = view->test->seed & 1 ? -1.0 : 1.0, raw = ldexp(sign, 17 + view->test->amount % 4);
+    double sign = view->test->seed & 1 ? -1.0 : 1.0;
+    double raw = ldexp(sign, 17 + (int)(view->test->amount % 4));
     switch (view->test->region) {
     case MLA_REGION_LOFTY:
         return column == 1 ? 1e4 * (1.0 + 2.0 * amount) / view->scale : 0.0;

@@ -89,5 +89,7 @@ struct mla_tensor *mla_tensors_find(struct mla_tensors *tensors, const char *nam
 uint64_t mla_tensor_hash(const struct mla_tensor *tensor);
 /* A quicker one, for comparison within a process: any single change of bytes changes it. */
 uint64_t mla_tensor_check(const struct mla_tensor *tensor);
+/* The contents of a tensor into another of the same size. */
+void mla_tensor_copy(const struct mla_tensor *from, struct mla_tensor *to);
 
 #endif
