@@ -60,20 +60,52 @@ static __int128 product(int64_t a, int64_t b, int64_t c, int64_t d)
     return result > INT64_MAX ? INT64_MAX : result;
 }
 
+bool mla_case_is_thin(const struct mla_case *test)
+{
+    const struct mla_ring_args *r = &test->ring;
+    return (test->op == MLA_OP_RING ? product(r->kv_batch, r->kv_rows, r->head_dim, 1)
+                                    : product(test->sparse.keys, MLA_LATENT, 1, 1)) > INT32_MAX;
+}
+
+int64_t mla_case_cache_bytes(const struct mla_case *test)
+{
+    const struct mla_ring_args *r = &test->ring;
+    if (test->op == MLA_OP_RING)
+        return saturate(product(saturate(product(r->ring_size, r->kv_batch, 1, 1)), r->kv_rows,
+                                r->head_dim, 2));
+    return saturate(product(test->sparse.keys, 2 * (MLA_LATENT + test->sparse.rope), 1, 1));
+}
+
+/* Rows of one rank's cache that are made: of a thin one the slot's and its neighbours', or the listed
+ * ones and theirs. A thin cache without slots or lists counts whole. */
+static int64_t cache_rows(const struct mla_case *test)
+{
+    const struct mla_ring_args *r = &test->ring;
+    const struct mla_sparse_args *s = &test->sparse;
+    const int64_t around = 2 * MLA_CASE_NEIGHBOURS + 1;
+    if (test->op == MLA_OP_RING)
+        return saturate(product(mla_case_is_thin(test) && r->has_slot ? around : r->kv_batch,
+                                r->kv_rows, 1, 1));
+    if (!mla_case_is_thin(test) || s->dense)
+        return s->keys;
+    return saturate(product(s->queries, s->topk, around, 1));
+}
+
 int64_t mla_case_bytes(const struct mla_case *test)
 {
     const struct mla_ring_args *r = &test->ring;
     const struct mla_sparse_args *s = &test->sparse;
+    int64_t rows = cache_rows(test);
     if (test->op == MLA_OP_RING)
         return saturate(r->ring_size *
                         (product(r->batch, r->heads, r->q_rows, 2 * (r->head_dim + r->head_dim_v)) +
                          product(r->batch, r->heads, r->q_rows, 8) +
-                         product(r->kv_batch, r->kv_rows, r->head_dim, 2) +
+                         product(rows, r->head_dim, 2, 1) +
                          product(r->gathered_batch, r->gathered_rows, r->head_dim, 2)));
     int64_t slots = s->dense ? 0 : (s->queries + 127) / 128 * 128;
     return saturate(product(s->queries, s->heads, 2 * (2 * MLA_LATENT + s->rope), 1) +
                     product(s->queries, s->heads, 8, 1) +
-                    product(s->keys, 2 * (MLA_LATENT + s->rope), 1, 1) +
+                    product(rows, 2 * (MLA_LATENT + s->rope), 1, 1) +
                     product(slots, s->topk, 4, 1));
 }
 

@@ -49,6 +49,20 @@ enum mla_region {
     MLA_REGION_COPIES,
     MLA_REGION_BINADE,
     MLA_REGION_STAIRS,
+    MLA_REGION_ONE_EDGE,  /* one dominant key: the first or last of some block, or of some shard */
+    MLA_REGION_LOFTY,     /* all scores above 1e4 * amount, and near one another */
+    MLA_REGION_SUNK,      /* all scores below -1e4 * amount, and near one another */
+    MLA_REGION_SATURATED, /* one key in 16 at 1e3 .. 1e5 (or minus that), the rest 120 below */
+    MLA_REGION_ABYSS,     /* a key in each shard 9e6 and more above all others */
+    MLA_REGION_RAW,       /* products beyond 65504 before scaling: as a whole, or on the way */
+    MLA_REGION_HEADS,     /* every head has scores of its own: rising, falling */
+    MLA_REGION_ZEROS,     /* from here on family special, which has them explained */
+    MLA_REGION_TIES,
+    MLA_REGION_CANCEL,
+    MLA_REGION_LARGE,
+    MLA_REGION_LARGEST,
+    MLA_REGION_ONES,
+    MLA_REGION_FAINT,
     MLA_REGION_N
 };
 
@@ -64,6 +78,11 @@ enum mla_indices {
     MLA_INDICES_REPEAT,   /* the first block again in every block */
     MLA_INDICES_EDGES,    /* first and last cache row */
     MLA_INDICES_ODD_ONE,  /* one row once, another everywhere else */
+    MLA_INDICES_LEADING,  /* the first block of 128 from the upper half of the cache, the rest from
+                             the lower: with q_pos_offset a whole leading block is dropped */
+    MLA_INDICES_INTERIOR, /* likewise every block but the first and last */
+    MLA_INDICES_TRAILING, /* likewise the last block */
+    MLA_INDICES_ENDS,     /* rows within 64 of either end of the cache */
     MLA_INDICES_N
 };
 
@@ -147,7 +166,21 @@ const char *mla_case_problem(const struct mla_case *test, int64_t max_bytes,
 /* SHA-256 of the canonical line, in hex. */
 void mla_case_id(const struct mla_case *test, char id[MLA_CASE_ID_BYTES]);
 
-/* Bytes of all tensors, and multiply-adds of one call (an upper bound); saturating. */
+/*
+ * A cache of more than 2^31 - 1 elements (ring: kv of every rank; sparse: c_kv, and k_pe with it) is
+ * thin: only the rows that the call may read, and their neighbours, are made and watched. All others
+ * are address space without memory: they read as zeros, and a write to them is not noticed. So
+ * offsets that do not fit 32 bits are met at the cost of a small case.
+ */
+bool mla_case_is_thin(const struct mla_case *test);
+/* Address space of the caches of a thin case, the most that is mapped for one, and rows behind
+ * and before a row that count as its neighbours (ring: slots beside the slot). */
+int64_t mla_case_cache_bytes(const struct mla_case *test);
+#define MLA_CASE_CACHE_MAX  ((int64_t)1 << 36)
+#define MLA_CASE_NEIGHBOURS 1
+
+/* Bytes of all tensors (thin ones: of the rows that are made), and multiply-adds of one call (an
+ * upper bound); saturating. */
 int64_t mla_case_bytes(const struct mla_case *test);
 /* Bytes of the truths of all judged rows, which are held at once (an upper bound); saturating. */
 int64_t mla_case_truth_bytes(const struct mla_case *test);
@@ -166,6 +199,8 @@ float mla_case_scale(const struct mla_case *test);
  * must be met too, at a rate that leaves the small cases their time.
  */
 bool mla_case_may_be_large(const struct mla_case *test);
+/* Likewise one seed in 32: sparse lists of up to 640 keys, balanced shards of twice 96 rows. */
+bool mla_case_may_be_medium(const struct mla_case *test);
 /*
  * Draw a valid case: geometry and data weighted toward the places where such kernels fail, small
  * enough to run in milliseconds. The draw depends on the stream only.

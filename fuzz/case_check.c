@@ -223,6 +223,12 @@ const char *mla_case_problem(const struct mla_case *test, int64_t max_bytes,
     }
     if (recipe_problem(test, error) != NULL || change_problem(test, error) != NULL)
         return error;
+    if (mla_case_is_thin(test) && mla_case_cache_bytes(test) > MLA_CASE_CACHE_MAX) {
+        snprintf(error, MLA_CASE_ERROR_MAX,
+                 "caches of %" PRId64 " bytes: no more than %" PRId64 " are mapped",
+                 mla_case_cache_bytes(test), MLA_CASE_CACHE_MAX);
+        return error;
+    }
     if (mla_case_bytes(test) > max_bytes) {
         snprintf(error, MLA_CASE_ERROR_MAX,
                  "tensors of %" PRId64 " bytes: more than the limit of %" PRId64 " bytes",

@@ -16,12 +16,14 @@ static const char *const op_names[] = {"ring", "sparse"};
 static const char *const topology_names[] = {"ring", "linear"};
 static const char *const order_names[] = {"mx4", "natural"};
 static const char *const region_names[MLA_REGION_N] = {
-    "none",     "normal", "outlier", "ramp",      "flat", "geometric", "first",  "last",
-    "edge",     "rising", "falling", "half",      "deep", "under",     "spread", "equal-maxima",
-    "clusters", "select", "tiny",    "subnormal", "huge", "copies",    "binade", "stairs"};
+    "none",     "normal", "outlier", "ramp",      "flat",  "geometric", "first",  "last",
+    "edge",     "rising", "falling", "half",      "deep",  "under",     "spread", "equal-maxima",
+    "clusters", "select", "tiny",    "subnormal", "huge",  "copies",    "binade", "stairs",
+    "one-edge", "lofty",  "sunk",    "saturated", "abyss", "raw",       "heads",  "zeros",
+    "ties",     "cancel", "large",   "largest",   "ones",  "faint"};
 static const char *const indices_names[MLA_INDICES_N] = {
-    "uniform", "distinct", "sorted", "reversed", "causal",
-    "one-row", "few-rows", "repeat", "edges",    "odd-one"};
+    "uniform", "distinct", "sorted",  "reversed", "causal",   "one-row",  "few-rows",
+    "repeat",  "edges",    "odd-one", "leading",  "interior", "trailing", "ends"};
 static const char *const poison_names[MLA_POISON_N] = {"nan", "inf", "huge", "noise", "mixed"};
 
 static const char *pick(const char *const *names, size_t names_n, int32_t value)

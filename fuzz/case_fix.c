@@ -17,6 +17,17 @@
 #define RING_LARGE_WORK   ((int64_t)24000000)
 #define SPARSE_LARGE_WORK ((int64_t)40000000)
 #define RING_LARGE_BYTES  ((int64_t)8000000)
+#define SPARSE_MEDIUM     ((int64_t)12000000)
+#define RING_MEDIUM       ((int64_t)15000000)
+#define RING_SLOW_WORK    ((int64_t)600000)
+#define SPARSE_SLOW_WORK  ((int64_t)300000)
+
+/* More slots or cache rows than this mean a thin cache (mla_case_is_thin): there are either few, or
+ * so many that offsets leave 32 bits. */
+#define THIN_SLOTS_FROM ((int64_t)256)
+#define THIN_ROWS_FROM  ((int64_t)1 << 20)
+/* Address space is not free: ranks of a thin ring. */
+#define THIN_RING_MAX 2
 
 /* What the judged rows may cost, in ns: 1 for a key and column, 100 for a column of the output, and
  * 10 us for the row. */
@@ -27,6 +38,11 @@
 bool mla_case_may_be_large(const struct mla_case *test)
 {
     return test->seed % 256 == 0;
+}
+
+bool mla_case_may_be_medium(const struct mla_case *test)
+{
+    return test->seed % 32 == 0;
 }
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
@@ -44,11 +60,11 @@ static int64_t round_up(int64_t value, int64_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-static void fix_ring_sizes(struct mla_ring_args *r)
+static void fix_ring_sizes(struct mla_ring_args *r, bool large)
 {
-    r->ring_size = clamp(r->ring_size, 1, 8);
-    r->batch = clamp(r->batch, 1, 2);
-    r->heads = clamp(r->heads, 1, 4);
+    r->ring_size = clamp(r->ring_size, 1, large ? MLA_RING_SIZE_MAX : 8);
+    r->batch = clamp(r->batch, 1, 4);
+    r->heads = clamp(r->heads, 1, large ? 17 : 5);
     r->head_dim = tiles(r->head_dim, 18);
     r->head_dim = r->head_dim < 64 ? 64 : r->head_dim;
     r->head_dim_v = clamp(tiles(r->head_dim_v, 18), 32, r->head_dim - 32);
@@ -62,7 +78,7 @@ static void fix_ring_sizes(struct mla_ring_args *r)
 /* The mode follows from the flags: balanced, else rotated with P, else by kv_rows. */
 static void fix_ring_mode(struct mla_ring_args *r)
 {
-    int64_t slabs = clamp(r->kv_rows / r->q_rows, 1, 6);
+    int64_t slabs = clamp(r->kv_rows / r->q_rows, 1, 32);
     if (r->is_balanced) {
         r->has_prior = 0;
         r->q_rows = round_up(r->q_rows, 64);
@@ -92,6 +108,18 @@ static void fix_ring_length(struct mla_ring_args *r)
     }
 }
 
+/* So many slots that the last two begin beyond 2^31 elements; a slot near the end stays there. */
+static void fix_thin_ring(struct mla_ring_args *r)
+{
+    int64_t slot = r->kv_rows * r->head_dim, from_end = r->kv_batch - 1 - r->kv_cache_batch_idx;
+    r->ring_size = clamp(r->ring_size, 1, THIN_RING_MAX);
+    r->kv_batch = INT32_MAX / slot + 3;
+    if (from_end >= 0 && from_end < r->kv_cache_batch_idx)
+        r->kv_cache_batch_idx = r->kv_batch - 1 - from_end;
+    r->kv_cache_batch_idx = clamp(r->kv_cache_batch_idx, 0, r->kv_batch - 1);
+    r->gathered_batch = 1;
+}
+
 static void fix_ring_slot(struct mla_ring_args *r)
 {
     if (!r->has_slot) {
@@ -100,6 +128,10 @@ static void fix_ring_slot(struct mla_ring_args *r)
         return;
     }
     r->batch = 1;
+    if (r->kv_batch > THIN_SLOTS_FROM) {
+        fix_thin_ring(r);
+        return;
+    }
     r->kv_batch = clamp(r->kv_batch, 1, 3);
     r->kv_cache_batch_idx = clamp(r->kv_cache_batch_idx, 0, r->kv_batch - 1);
     r->gathered_batch = r->gathered_batch == 1 ? 1 : r->kv_batch;
@@ -111,13 +143,28 @@ static void fix_ring_gathered(struct mla_ring_args *r)
     r->gathered_rows = clamp(r->gathered_rows, all, all + 64);
 }
 
-static void fix_ring_shape(struct mla_ring_args *r)
+static void fix_ring_shape(struct mla_ring_args *r, bool large)
 {
-    fix_ring_sizes(r);
+    fix_ring_sizes(r, large);
     fix_ring_mode(r);
+    fix_ring_slot(r); /* may change ring_size */
     fix_ring_length(r);
-    fix_ring_slot(r);
     fix_ring_gathered(r);
+}
+
+/* Wide rings: fewer keys rather than fewer ranks, where the mode allows it. */
+static void shrink_length(struct mla_ring_args *r)
+{
+    if (r->is_balanced || r->kv_rows > r->q_rows)
+        r->ring_size = 8;
+    else
+        r->logical_n = r->logical_n * 3 / 4;
+}
+
+/* Processors take some hundred times as long for a product that is subnormal. */
+static bool is_slow_arithmetic(const struct mla_case *test)
+{
+    return test->region == MLA_REGION_SUBNORMAL || test->region == MLA_REGION_TINY;
 }
 
 /* Halve what costs most and matters least, until the case is small. */
@@ -125,10 +172,14 @@ static void shrink_ring(struct mla_case *test)
 {
     struct mla_ring_args *r = &test->ring;
     bool large = mla_case_may_be_large(test);
-    int64_t most = large ? RING_LARGE_WORK : RING_WORK_MAX;
+    bool heads_first = (test->seed >> 8) % 2 == 0; /* several rows a rank, or several heads */
+    int64_t most = is_slow_arithmetic(test)       ? RING_SLOW_WORK
+                   : large                        ? RING_LARGE_WORK
+                   : mla_case_may_be_medium(test) ? RING_MEDIUM
+                                                  : RING_WORK_MAX;
     int64_t bytes = large ? RING_LARGE_BYTES : BYTES_MAX;
     while (mla_case_work(test) > most || mla_case_bytes(test) > bytes) {
-        if (r->heads > 2)
+        if (r->heads > 2 && !(r->q_rows == MLA_TILE && large))
             r->heads = 2;
         else if (r->q_rows > 64)
             r->q_rows -= r->is_balanced ? 2 * MLA_TILE : MLA_TILE;
@@ -136,28 +187,34 @@ static void shrink_ring(struct mla_case *test)
             r->gathered_batch = 1;
         else if (r->batch > 1)
             r->batch = 1;
+        else if (r->ring_size > 8 && r->logical_n > 64)
+            shrink_length(r);
         else if (r->head_dim > 160 && r->ring_size > 2)
             r->head_dim = 160;
         else if (r->kv_rows > 2 * r->q_rows)
             r->kv_rows -= r->q_rows;
+        else if (r->heads > 1 && heads_first)
+            r->heads = r->heads / 2;
         else if (r->q_rows > 32 && !r->is_balanced)
             r->q_rows = 32;
         else if (r->heads > 1)
-            r->heads = 1;
+            r->heads = r->heads / 2;
         else if (r->head_dim > 96 && r->ring_size > 4)
             r->head_dim = 96;
         else if (r->ring_size > 2)
             r->ring_size--;
-        else
+        else if (r->head_dim > 160)
             r->head_dim = 160;
-        fix_ring_shape(r);
+        else
+            break; /* the smallest there is */
+        fix_ring_shape(r, large);
     }
 }
 
 static void fix_ring(struct mla_case *test)
 {
     struct mla_ring_args *r = &test->ring;
-    fix_ring_shape(r);
+    fix_ring_shape(r, mla_case_may_be_large(test));
     shrink_ring(test);
     int64_t all = r->ring_size * r->kv_rows;
     if (!r->has_scale)
@@ -171,12 +228,19 @@ static void fix_sparse(struct mla_case *test)
 {
     struct mla_sparse_args *s = &test->sparse;
     bool large = mla_case_may_be_large(test);
-    int64_t most = large ? SPARSE_LARGE_WORK : SPARSE_WORK_MAX;
-    s->queries = clamp(s->queries, 1, large ? 130 : 12);
-    s->keys = clamp(s->keys, 1, large ? 65538 : 700);
+    bool medium = mla_case_may_be_medium(test);
+    int64_t most = large ? SPARSE_LARGE_WORK : medium ? SPARSE_MEDIUM : SPARSE_WORK_MAX;
+    if (is_slow_arithmetic(test)) {
+        most = SPARSE_SLOW_WORK;
+        s->dense = 1; /* a list has 128 entries at least */
+    }
+    bool thin = s->keys >= THIN_ROWS_FROM && !s->dense;
+    s->queries = clamp(s->queries, 1, thin ? 2 : large ? 130 : 12);
+    s->keys = thin ? clamp(s->keys, (INT32_MAX >> 9) + 2, ((int64_t)1 << 23) + 200)
+                   : clamp(s->keys, 1, large ? 65538 : 700);
     s->heads = clamp(s->heads / 16, 1, 8) * 16;
     s->rope = clamp(s->rope, 1, MLA_ROPE_MAX);
-    s->topk = clamp(s->topk / 128, 1, 16) * 128;
+    s->topk = clamp(s->topk / 128, 1, thin ? 2 : 16) * 128;
     s->threads = clamp(s->threads, 0, 16);
     if (s->dense)
         s->keys = clamp(s->keys, 1, 2048);

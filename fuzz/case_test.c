@@ -211,100 +211,6 @@ static void test_draws_are_valid_and_repeat(void **state)
         }
 }
 
-/* What the draw must reach: modes, edges, families, regions, index kinds. */
-static void test_draws_reach_everything(void **state)
-{
-    enum {
-        BALANCED,
-        ROTATED,
-        CHUNKED,
-        SLOT,
-        ODD_RING,
-        LINEAR,
-        RAGGED,
-        FUTURE,
-        PAD,
-        EMPTY_RANK,
-        TILED,
-        DENSE,
-        OFFSET,
-        TALL,
-        HUGE_CACHE,
-        NATURAL,
-        LONG_LIST,
-        MANY_HEADS,
-        WHOLE_ROWS,
-        ALL_ROWS,
-        EIGHT_WIDE,
-        FACTS_N
-    };
-    int facts[FACTS_N] = {0}, regions[MLA_REGION_N] = {0}, indices[MLA_INDICES_N] = {0};
-    size_t families_n;
-    int families[32] = {0};
-    (void)state;
-    mla_families(&families_n);
-    for (uint64_t i = 0; i < 40000; i++) {
-        struct mla_rng rng = {i, 0};
-        struct mla_case test;
-        mla_case_draw(&test, MLA_OP_RING, &rng);
-        const struct mla_ring_args *r = &test.ring;
-        facts[BALANCED] += r->is_balanced;
-        facts[ROTATED] += r->has_prior;
-        facts[CHUNKED] += !r->has_prior && r->q_rows < r->kv_rows;
-        facts[SLOT] += r->has_slot;
-        facts[ODD_RING] += r->ring_size % 2 == 1 && r->ring_size > 1;
-        facts[LINEAR] += r->topology == MLA_TOPOLOGY_LINEAR;
-        facts[RAGGED] += r->logical_n % 32 != 0;
-        facts[FUTURE] += test.has_future;
-        facts[PAD] += r->has_prior && r->logical_n - r->kv_actual_isl < r->ring_size * r->q_rows;
-        facts[EMPTY_RANK] += r->ring_size > 1 && r->logical_n <= (r->ring_size - 1) * r->kv_rows;
-        facts[EIGHT_WIDE] += r->ring_size == 8 && r->head_dim > 96;
-        facts[WHOLE_ROWS] += test.rows < 0;
-        facts[ALL_ROWS] += test.rows == 0;
-        assert_true(test.rows <= 0); /* never single heads of a row */
-        regions[test.region]++;
-        families[test.family]++;
-        mla_case_draw(&test, MLA_OP_SPARSE, &rng);
-        facts[TILED] += test.sparse.topk_tiled;
-        facts[DENSE] += test.sparse.dense;
-        facts[OFFSET] += test.sparse.has_q_pos_offset;
-        facts[TALL] += test.sparse.queries > 128;
-        facts[HUGE_CACHE] += test.sparse.keys > 65536;
-        facts[LONG_LIST] += test.sparse.topk == 2048 && !test.sparse.dense;
-        facts[MANY_HEADS] += test.sparse.heads == 128;
-        assert_true(test.rows <= 0);
-        facts[NATURAL] += test.sparse.out_order == MLA_OUT_NATURAL;
-        indices[test.indices]++;
-        regions[test.region]++;
-    }
-    for (int i = 0; i < FACTS_N; i++)
-        if (facts[i] < 5)
-            fail_msg("fact %d reached %d times", i, facts[i]);
-    for (int i = 1; i < MLA_REGION_TINY; i++) /* the rest is drawn by selfcheck */
-        assert_true(regions[i] > 5);
-    for (int i = 0; i < MLA_INDICES_N; i++)
-        assert_true(indices[i] > 5);
-    for (size_t i = 0; i < families_n; i++)
-        assert_true(families[i] > 50 || (int32_t)i == mla_family_find("extreme"));
-}
-
-static void test_mutation_keeps_cases_valid(void **state)
-{
-    struct mla_rng rng = {42, 0};
-    (void)state;
-    for (int op = 0; op < MLA_OP_N; op++) {
-        struct mla_case test, other;
-        mla_case_draw(&test, (enum mla_op)op, &rng);
-        for (int i = 0; i < 20000; i++) {
-            mla_case_mutate(&test, &rng);
-            check_sound(&test);
-            mla_case_draw(&other, (enum mla_op)op, &rng);
-            mla_case_cross(&test, &other, &rng);
-            check_sound(&test);
-        }
-    }
-}
-
 static void test_any_bytes_are_some_case(void **state)
 {
     uint8_t bytes[64];
@@ -354,8 +260,6 @@ int main(void)
         cmocka_unit_test(test_refusals_name_the_field),
         cmocka_unit_test(test_problems_are_found),
         cmocka_unit_test(test_draws_are_valid_and_repeat),
-        cmocka_unit_test(test_draws_reach_everything),
-        cmocka_unit_test(test_mutation_keeps_cases_valid),
         cmocka_unit_test(test_any_bytes_are_some_case),
         cmocka_unit_test(test_reject_cases_always_break_a_rule),
     };

@@ -7,8 +7,8 @@
 #include <string.h>
 
 static const struct mla_family *const families[] = {
-    &mla_family_upstream, &mla_family_profile, &mla_family_full,
-    &mla_family_exact,    &mla_family_coded,   &mla_family_extreme,
+    &mla_family_upstream, &mla_family_profile, &mla_family_full,    &mla_family_exact,
+    &mla_family_coded,    &mla_family_extreme, &mla_family_special, &mla_family_bfp8,
 };
 #define FAMILIES_N (sizeof(families) / sizeof(families[0]))
 

@@ -55,7 +55,7 @@ bool mla_family_knows(int32_t family, int32_t region);
 bool mla_case_has_sign_coins(const struct mla_case *test);
 
 extern const struct mla_family mla_family_upstream, mla_family_profile, mla_family_full,
-    mla_family_exact, mla_family_coded, mla_family_extreme;
+    mla_family_exact, mla_family_coded, mla_family_extreme, mla_family_special, mla_family_bfp8;
 
 /* Streams: which use of the seed a random number belongs to. */
 enum mla_stream {

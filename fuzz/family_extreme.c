@@ -9,8 +9,6 @@
  * binade     values just below, at and just above powers of two under nearly equal weights: outputs
  *            on both sides of a change of the last place
  * stairs     every score a little above the last: each key raises the running maximum
- *
- * Not among the drawn cases of `run` and `fuzz`: `selfcheck` draws it.
  */
 #include <math.h>
 

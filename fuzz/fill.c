@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fill.c - rows of queries and keys by position, poison under everything no row may read.
- *
- * Where the positions are comes from the oracle's map (oracle/visible.h): a mistake in it would lay
- * poison where a right kernel reads, and show at once.
+ * fill.c - poison for everything no row may read, and what families are told.
  */
-#include "fuzz/fill.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "fuzz/family.h"
-#include "fuzz/indices.h"
-#include "oracle/visible.h"
-
-/* ---- poison ---- */
+#include "fuzz/fill_internal.h"
 
 static uint16_t poison(int32_t kind, uint64_t bits)
 {
@@ -33,244 +21,27 @@ static uint16_t poison(int32_t kind, uint64_t bits)
     }
 }
 
-/* Poison of one kind, a short cycle of it: big caches are mostly poison, and it must be quick to lay. */
-#define CYCLE 64
-struct poison_cycle {
-    uint16_t values[CYCLE];
-};
-
-static struct poison_cycle make_poison(const struct mla_case *test, int32_t kind)
+struct mla_poison_cycle mla_fill_poison(const struct mla_case *test, int32_t kind)
 {
-    struct poison_cycle cycle;
+    struct mla_poison_cycle cycle;
     uint64_t stream = mla_stream_key(test->seed, MLA_STREAM_POISON);
-    for (uint64_t i = 0; i < CYCLE; i++)
+    for (uint64_t i = 0; i < MLA_POISON_CYCLE; i++)
         cycle.values[i] = poison(kind, mla_number_at(stream, i, 0, 0));
     return cycle;
 }
 
-static void poison_row(const struct poison_cycle *cycle, int64_t place, int64_t width,
-                       uint16_t *row)
+void mla_fill_poison_row(const struct mla_poison_cycle *cycle, int64_t place, int64_t width,
+                         uint16_t *row)
 {
     for (int64_t c = 0; c < width; c++)
-        row[c] = cycle->values[(uint64_t)(place * 7 + c) % CYCLE];
+        row[c] = cycle->values[(uint64_t)(place * 7 + c) % MLA_POISON_CYCLE];
 }
 
-static struct mla_family_view make_view(const struct mla_case *test)
+struct mla_family_view mla_fill_view(const struct mla_case *test)
 {
     struct mla_family_view view = {.test = test,
                                    .width = mla_case_width(test),
                                    .width_v = mla_case_value_width(test),
                                    .scale = (double)mla_case_scale(test)};
     return view;
-}
-
-/* ---- ring ---- */
-
-/* Keys are visible from position 0 on without gaps, so any number up to the row's own will do. */
-static int64_t pick_ring(const struct mla_family_view *view, int64_t row, uint64_t bits)
-{
-    int64_t last = row < view->keys_n - 1 ? row : view->keys_n - 1;
-    return last < 0 ? -1 : (int64_t)(bits % (uint64_t)(last + 1));
-}
-
-static void fill_keys(struct mla_tensors *t, const struct mla_family *family,
-                      const struct mla_family_view *view, int64_t source)
-{
-    const struct mla_ring_args *a = &t->ring;
-    const struct mla_case *test = &t->test;
-    uint16_t *kv = (uint16_t *)(void *)mla_tensors_find(t, "kv", source)->guard.data;
-    /* A poisoned future key must be one that makes its viewers' rows unspecified: NaN. */
-    const struct poison_cycle garbage = make_poison(test, test->poison);
-    const struct poison_cycle nan = make_poison(test, MLA_POISON_NAN);
-    for (int64_t b = 0; b < a->kv_batch; b++)
-        for (int64_t r = 0; r < a->kv_rows; r++) {
-            uint16_t *row = kv + (b * a->kv_rows + r) * a->head_dim;
-            int64_t position = mla_oracle_key_position(a, source, r);
-            bool ours = !a->has_slot || b == a->kv_cache_batch_idx;
-            bool hidden = !ours || position >= a->logical_n;
-            bool future = test->has_future && position >= test->future;
-            if (hidden || future)
-                poison_row(hidden ? &garbage : &nan, source * a->kv_rows + r + b, a->head_dim, row);
-            else
-                family->key(view, a->has_slot ? 0 : b, position, row);
-        }
-}
-
-static bool fill_queries(struct mla_tensors *t, const struct mla_family *family,
-                         const struct mla_family_view *view, int64_t rank)
-{
-    const struct mla_ring_args *a = &t->ring;
-    uint16_t *row = (uint16_t *)(void *)mla_tensors_find(t, "q", rank)->guard.data;
-    const struct poison_cycle garbage = make_poison(&t->test, t->test.poison);
-    int64_t *positions = malloc((size_t)a->q_rows * sizeof *positions);
-    if (positions == NULL)
-        return false;
-    for (int64_t r = 0; r < a->q_rows; r++) /* all heads ask for the same, and it takes its time */
-        positions[r] = mla_oracle_query_position(a, rank, r);
-    for (int64_t b = 0; b < a->batch; b++)
-        for (int64_t h = 0; h < a->heads; h++)
-            for (int64_t r = 0; r < a->q_rows; r++, row += a->head_dim) {
-                if (positions[r] < 0)
-                    poison_row(&garbage, rank * a->q_rows + r, a->head_dim, row);
-                else
-                    family->query(view, b, h, positions[r], row);
-            }
-    free(positions);
-    return true;
-}
-
-bool mla_fill_ring(struct mla_tensors *tensors)
-{
-    const struct mla_ring_args *a = &tensors->ring;
-    const struct mla_family *family = mla_families(&(size_t){0})[tensors->test.family];
-    struct mla_family_view view = make_view(&tensors->test);
-    view.keys_n = a->logical_n;
-    view.block_keys = a->k_chunk_size < a->kv_rows ? a->k_chunk_size : a->kv_rows;
-    view.shard_keys = a->q_rows < a->kv_rows ? a->q_rows : a->kv_rows;
-    view.pick_key = pick_ring;
-    for (int64_t rank = 0; rank < a->ring_size; rank++) {
-        fill_keys(tensors, family, &view, rank);
-        if (!fill_queries(tensors, family, &view, rank))
-            return false;
-    }
-    return true;
-}
-
-/* ---- sparse ---- */
-
-/* A list entry in force for a row: not one that q_pos_offset drops. */
-static bool in_force(const struct mla_sparse_args *a, int64_t q, int64_t key)
-{
-    return !a->has_q_pos_offset || key - q <= a->q_pos_offset;
-}
-
-static int64_t pick_sparse(const struct mla_family_view *view, int64_t row, uint64_t bits)
-{
-    const struct mla_sparse_args *a = &view->test->sparse;
-    const int32_t *lists = view->pick_context;
-    if (a->dense) {
-        int64_t offset = a->has_q_pos_offset ? a->q_pos_offset : 0;
-        int64_t last = a->keys - 1 - row < offset ? a->keys - 1 : offset + row;
-        return (int64_t)(bits % (uint64_t)(last + 1));
-    }
-    for (int64_t tries = 0; tries < a->topk; tries++) {
-        int64_t key =
-            lists[row * a->topk + (int64_t)((bits + (uint64_t)tries) % (uint64_t)a->topk)];
-        if (in_force(a, row, key))
-            return key;
-    }
-    return -1;
-}
-
-/* used[j]: some row of the call attends to cache row j. */
-static void mark_used(const struct mla_sparse_args *a, const int32_t *lists, bool *used)
-{
-    int64_t offset = a->has_q_pos_offset ? a->q_pos_offset : 0;
-    for (int64_t j = 0; a->dense && j < a->keys; j++)
-        used[j] = j - (a->queries - 1) <= offset;
-    for (int64_t q = 0; !a->dense && q < a->queries; q++)
-        for (int64_t j = 0; j < a->topk; j++)
-            if (in_force(a, q, lists[q * a->topk + j]))
-                used[lists[q * a->topk + j]] = true;
-}
-
-static void store_lists(struct mla_tensors *t, const int32_t *lists)
-{
-    const struct mla_sparse_args *a = &t->sparse;
-    struct mla_tensor *tensor = mla_tensors_find(t, "topk_indices", 0);
-    static const int32_t garbage[] = {-1, INT32_MIN, INT32_MAX, 2143289344};
-    int32_t *topk = (int32_t *)(void *)tensor->guard.data;
-    for (int64_t i = 0; i < tensor->elements_n; i++)
-        topk[i] = garbage[i % 4]; /* stays in the slots of rows that do not exist */
-    for (int64_t q = 0; q < a->queries; q++)
-        for (int64_t j = 0; j < a->topk; j++)
-            topk[mla_indices_place(a, q, j)] = lists[q * a->topk + j];
-}
-
-/* One row of width latent + rope goes to two tensors. */
-static void split_row(const struct mla_sparse_args *a, const uint16_t *row, uint16_t *latent,
-                      uint16_t *rope)
-{
-    memcpy(latent, row, (size_t)a->latent * sizeof *row);
-    memcpy(rope, row + a->latent, (size_t)a->rope * sizeof *row);
-}
-
-static void fill_rows(struct mla_tensors *t, const struct mla_family_view *view, const bool *used)
-{
-    const struct mla_sparse_args *a = &t->sparse;
-    const struct mla_family *family = mla_families(&(size_t){0})[t->test.family];
-    uint16_t row[MLA_LATENT + MLA_ROPE_MAX];
-    const struct poison_cycle garbage = make_poison(&t->test, t->test.poison);
-    uint16_t *q_lift = (uint16_t *)(void *)mla_tensors_find(t, "q_lift", 0)->guard.data;
-    uint16_t *q_pe = (uint16_t *)(void *)mla_tensors_find(t, "q_pe", 0)->guard.data;
-    uint16_t *c_kv = (uint16_t *)(void *)mla_tensors_find(t, "c_kv", 0)->guard.data;
-    uint16_t *k_pe = (uint16_t *)(void *)mla_tensors_find(t, "k_pe", 0)->guard.data;
-    for (int64_t q = 0; q < a->queries; q++)
-        for (int64_t h = 0; h < a->heads; h++) {
-            int64_t at = q * a->heads + h;
-            family->query(view, 0, h, q, row);
-            split_row(a, row, q_lift + at * a->latent, q_pe + at * a->rope);
-        }
-    for (int64_t j = 0; j < a->keys; j++) {
-        if (used[j])
-            family->key(view, 0, j, row);
-        else
-            poison_row(&garbage, j, view->width, row);
-        split_row(a, row, c_kv + j * a->latent, k_pe + j * a->rope);
-    }
-}
-
-bool mla_fill_sparse(struct mla_tensors *tensors)
-{
-    const struct mla_sparse_args *a = &tensors->sparse;
-    bool done = false;
-    int32_t *lists = a->dense ? NULL : malloc((size_t)(a->queries * a->topk) * sizeof *lists);
-    bool *used = calloc((size_t)a->keys, sizeof *used);
-    if (used == NULL || (lists == NULL && !a->dense))
-        goto done;
-    for (int64_t q = 0; !a->dense && q < a->queries; q++)
-        mla_indices_fill(&tensors->test, q, lists + q * a->topk);
-    mark_used(a, lists, used);
-    struct mla_family_view view = make_view(&tensors->test);
-    int64_t listed = a->dense ? a->keys : a->topk;
-    view.keys_n = a->keys;
-    view.block_keys = a->keys * 128 / listed > 0 ? a->keys * 128 / listed : 1;
-    view.shard_keys = view.block_keys;
-    view.pick_key = pick_sparse;
-    view.pick_context = lists;
-    fill_rows(tensors, &view, used);
-    if (!a->dense)
-        store_lists(tensors, lists);
-    done = true;
-done:
-    free(used);
-    free(lists);
-    return done;
-}
-
-/* ---- few-bit numbers ---- */
-
-static uint16_t cut(uint16_t word, int bits)
-{
-    uint32_t magnitude = word & 0x7fffu, exponent = magnitude >> 7;
-    int lead = 7; /* of a normal number: its hidden bit */
-    if (exponent == 0xff || magnitude == 0)
-        return word;
-    while (exponent == 0 && (magnitude >> lead & 1u) == 0)
-        lead--;
-    int drop = lead + 1 - bits;
-    return drop <= 0 ? word : (uint16_t)(word >> drop << drop);
-}
-
-void mla_fill_cut(struct mla_tensors *tensors)
-{
-    int bits = (int)tensors->test.bits;
-    for (size_t i = 0; i < tensors->n && bits < MLA_CASE_BITS_ALL; i++) {
-        struct mla_tensor *tensor = &tensors->list[i];
-        uint16_t *words = (uint16_t *)(void *)tensor->guard.data;
-        if (tensor->role != MLA_TENSOR_INPUT || tensor->element_bytes != sizeof *words)
-            continue;
-        for (int64_t e = 0; e < tensor->elements_n; e++)
-            words[e] = cut(words[e], bits);
-    }
 }

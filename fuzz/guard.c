@@ -118,6 +118,23 @@ static void release(struct mapping mapping)
 
 /* ---- tensors ---- */
 
+/* A tensor `lead` bytes behind the first page of a mapping, the pattern around it. */
+static bool lay_out(struct mla_guard *guard, struct mapping mapping, size_t lead, size_t bytes)
+{
+    if (mapping.map == NULL)
+        return false;
+    unsigned char *first = (unsigned char *)mapping.map + page_bytes();
+    size_t inner = mapping.bytes - 2 * page_bytes();
+    memset(first, PATTERN, lead);
+    memset(first + lead + bytes, PATTERN, inner - lead - bytes);
+    guard->map = mapping.map;
+    guard->map_bytes = mapping.bytes;
+    guard->uses = mapping.uses + 1;
+    guard->data = first + lead;
+    guard->bytes = bytes;
+    return true;
+}
+
 bool mla_guard_make(struct mla_guard *guard, size_t bytes, size_t element_bytes,
                     enum mla_guard_place place)
 {
@@ -129,20 +146,22 @@ bool mla_guard_make(struct mla_guard *guard, size_t bytes, size_t element_bytes,
     struct mapping mapping = reuse(inner + 2 * page);
     if (mapping.map == NULL)
         mapping = create(inner + 2 * page);
-    if (mapping.map == NULL)
-        return false;
     size_t lead = place == MLA_GUARD_START ? 0
                   : place == MLA_GUARD_ODD ? inner - bytes - element_bytes
                                            : inner - bytes;
-    unsigned char *first = (unsigned char *)mapping.map + page;
-    memset(first, PATTERN, lead);
-    memset(first + lead + bytes, PATTERN, inner - lead - bytes);
-    guard->map = mapping.map;
-    guard->map_bytes = mapping.bytes;
-    guard->uses = mapping.uses + 1;
-    guard->data = first + lead;
-    guard->bytes = bytes;
-    return true;
+    return lay_out(guard, mapping, lead, bytes);
+}
+
+bool mla_guard_make_thin(struct mla_guard *guard, size_t bytes, enum mla_guard_place place)
+{
+    size_t page = page_bytes();
+    memset(guard, 0, sizeof *guard);
+    if (bytes > SIZE_MAX / 4)
+        return false;
+    size_t inner = (bytes + page - 1) / page * page;
+    struct mapping mapping = create(inner + 2 * page);
+    mapping.uses = MLA_GUARD_USES_MAX; /* never used again: its pages shall be zeros */
+    return lay_out(guard, mapping, place == MLA_GUARD_START ? 0 : inner - bytes, bytes);
 }
 
 bool mla_guard_make_plain(struct mla_guard *guard, size_t bytes)

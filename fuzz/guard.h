@@ -38,6 +38,11 @@ struct mla_guard {
 bool mla_guard_make(struct mla_guard *guard, size_t bytes, size_t element_bytes,
                     enum mla_guard_place place);
 /*
+ * The same for a tensor of which little is ever touched: whole pages of address space that read as
+ * zeros, and are unmapped when released. MLA_GUARD_ODD is like MLA_GUARD_END.
+ */
+bool mla_guard_make_thin(struct mla_guard *guard, size_t bytes, enum mla_guard_place place);
+/*
  * Memory for large tensors that are timed, not watched: private, aligned to a huge page, and advised
  * to consist of those before its first use. Nothing traps, and mla_guard_intact may not be asked.
  */

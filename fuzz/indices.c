@@ -8,6 +8,9 @@
 
 #include "fuzz/family.h"
 
+#define BLOCK 128 /* list entries */
+#define NEAR  64  /* cache rows that count as near an end */
+
 /* An odd multiplier walks through all of 0 .. n-1 when it shares no factor with n. */
 static int64_t coprime_step(uint64_t bits, int64_t n)
 {
@@ -53,6 +56,27 @@ static void fill_causal(int64_t keys, int64_t topk, int64_t q, int32_t *list)
         list[j] = j < padding ? 0 : (int32_t)(2 * (skip + j - padding));
 }
 
+/* From the upper half of the cache in the blocks that the recipe names, else from the lower. */
+static int32_t choose_half(const struct mla_case *test, int64_t j, uint64_t row)
+{
+    int64_t keys = test->sparse.keys, block = j / BLOCK, last = test->sparse.topk / BLOCK - 1;
+    int64_t lower = keys / 2 > 0 ? keys / 2 : 1;
+    uint64_t any = mla_number_at(row, (uint64_t)j, 2, 0);
+    bool upper = test->indices == MLA_INDICES_LEADING    ? block == 0
+                 : test->indices == MLA_INDICES_TRAILING ? block == last
+                                                         : block != 0 && block != last;
+    return (int32_t)(upper ? keys - 1 - (int64_t)(any % (uint64_t)(keys - keys / 2))
+                           : (int64_t)(any % (uint64_t)lower));
+}
+
+/* Near the first or the last cache row: where offsets into a huge cache first go wrong. */
+static int32_t choose_end(int64_t keys, int64_t j, uint64_t row)
+{
+    uint64_t bits = mla_number_at(row, (uint64_t)j, 3, 0);
+    int64_t inwards = (int64_t)((bits >> 1) % (uint64_t)(keys < NEAR ? keys : NEAR));
+    return (int32_t)(bits & 1 ? keys - 1 - inwards : inwards);
+}
+
 static int32_t choose(const struct mla_case *test, int64_t j, uint64_t bits)
 {
     int64_t keys = test->sparse.keys, topk = test->sparse.topk;
@@ -69,6 +93,12 @@ static int32_t choose(const struct mla_case *test, int64_t j, uint64_t bits)
         return (int32_t)(j == (int64_t)(row % (uint64_t)topk) ? (any + 1) % keys : any);
     case MLA_INDICES_REPEAT:
         return (int32_t)(mla_number_at(row, (uint64_t)(j % 128), 0, 0) % (uint64_t)keys);
+    case MLA_INDICES_LEADING:
+    case MLA_INDICES_INTERIOR:
+    case MLA_INDICES_TRAILING:
+        return choose_half(test, j, row);
+    case MLA_INDICES_ENDS:
+        return choose_end(keys, j, row);
     default: /* uniform */
         return (int32_t)(mla_number_at(row, (uint64_t)j, 1, 0) % (uint64_t)keys);
     }

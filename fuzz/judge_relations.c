@@ -170,7 +170,10 @@ static enum mla_tie tie_of(const struct mla_tensors *first, const struct mla_rel
     *varied = first->test;
     if (!relation->remake) /* overrides and violations are in the first call's tensors */
         varied->put_n = varied->set_n = 0;
+    /* Moving all of a huge cache would make all of it. */
+    bool moves = relation->arrange != NULL || relation->earlier != NULL;
     if ((relation->operations >> first->test.op & 1u) == 0 ||
+        (moves && mla_case_is_thin(&first->test)) ||
         (kernel->promises & relation->needs) != relation->needs)
         return MLA_TIE_NONE;
     enum mla_tie tie = relation->vary == NULL ? MLA_TIE_BITS : relation->vary(first, varied);

@@ -24,59 +24,34 @@ uint32_t mla_tensors_pattern32(const struct mla_tensors *tensors)
     return (uint32_t)mla_tensors_pattern16(tensors) * 0x10001u;
 }
 
-static uint64_t stir(uint64_t hash, uint64_t word)
+static bool is_cache(const char *name)
 {
-    hash = (hash ^ word) * 0x2127599bf4325c37u;
-    return hash ^ hash >> 29;
+    return strcmp(name, "kv") == 0 || strcmp(name, "c_kv") == 0 || strcmp(name, "k_pe") == 0;
 }
 
-uint64_t mla_tensor_hash(const struct mla_tensor *tensor)
+static bool make_guard(const struct mla_tensors *t, struct mla_tensor *tensor)
 {
-    const unsigned char *data = tensor->guard.data;
-    size_t bytes = tensor->guard.bytes;
-    uint64_t hash = 0x9e3779b97f4a7c15u, word;
-    for (; bytes >= sizeof word; data += sizeof word, bytes -= sizeof word) {
-        memcpy(&word, data, sizeof word);
-        hash = stir(hash, word);
-    }
-    for (; bytes > 0; data++, bytes--)
-        hash = (hash ^ *data) * 0x100000001b3u;
-    return hash;
-}
-
-/* Four streams of words side by side: no word waits for the one before it. */
-#define STREAMS 4
-
-uint64_t mla_tensor_check(const struct mla_tensor *tensor)
-{
-    const unsigned char *data = tensor->guard.data;
-    size_t bytes = tensor->guard.bytes;
-    uint64_t hash[STREAMS] = {1, 2, 3, 4}, words[STREAMS];
-    for (; bytes >= sizeof words; data += sizeof words, bytes -= sizeof words) {
-        memcpy(words, data, sizeof words);
-        for (int i = 0; i < STREAMS; i++)
-            hash[i] = stir(hash[i], words[i]);
-    }
-    for (; bytes > 0; data++, bytes--)
-        hash[0] = stir(hash[0], *data);
-    return stir(stir(stir(hash[0], hash[1]), hash[2]), hash[3]);
+    uint64_t place =
+        mla_number_at(mla_stream_key(t->test.seed, MLA_STREAM_PLACE), t->n, t->dirt, 0);
+    size_t bytes = (size_t)tensor->elements_n * tensor->element_bytes;
+    if (t->plain)
+        return mla_guard_make_plain(&tensor->guard, bytes);
+    enum mla_guard_place where = (enum mla_guard_place)(place % MLA_GUARD_PLACES_N);
+    if (is_cache(tensor->name) && mla_case_is_thin(&t->test))
+        return mla_guard_make_thin(&tensor->guard, bytes, where);
+    return mla_guard_make(&tensor->guard, bytes, tensor->element_bytes, where);
 }
 
 static void *add(struct mla_tensors *t, const char *name, int64_t rank, enum mla_tensor_role role,
                  int64_t elements_n, size_t element_bytes)
 {
     struct mla_tensor *tensor = &t->list[t->n];
-    uint64_t place =
-        mla_number_at(mla_stream_key(t->test.seed, MLA_STREAM_PLACE), t->n, t->dirt, 0);
     snprintf(tensor->name, sizeof tensor->name, "%s", name);
     tensor->rank = rank;
     tensor->role = role;
     tensor->elements_n = elements_n;
     tensor->element_bytes = element_bytes;
-    size_t bytes = (size_t)elements_n * element_bytes;
-    if (!(t->plain ? mla_guard_make_plain(&tensor->guard, bytes)
-                   : mla_guard_make(&tensor->guard, bytes, element_bytes,
-                                    (enum mla_guard_place)(place % MLA_GUARD_PLACES_N))))
+    if (!make_guard(t, tensor))
         return NULL;
     t->n++;
     return tensor->guard.data;
@@ -162,6 +137,22 @@ struct mla_tensor *mla_tensors_find(struct mla_tensors *tensors, const char *nam
 uint16_t *mla_tensors_bf16(struct mla_tensors *tensors, const char *name, int64_t rank)
 {
     return (uint16_t *)(void *)mla_tensors_find(tensors, name, rank)->guard.data;
+}
+
+void mla_tensors_set_made(struct mla_tensors *tensors, struct mla_extent *extents, size_t n)
+{
+    tensors->made = extents;
+    tensors->made_n = n;
+    for (size_t i = 0; i < tensors->n; i++) {
+        struct mla_tensor *tensor = &tensors->list[i];
+        if (!is_cache(tensor->name))
+            continue;
+        tensor->made = extents;
+        tensor->made_n = n;
+        tensor->row_elements = tensors->test.op == MLA_OP_RING     ? tensors->ring.head_dim
+                               : strcmp(tensor->name, "c_kv") == 0 ? tensors->sparse.latent
+                                                                   : tensors->sparse.rope;
+    }
 }
 
 static bool override_one(struct mla_tensors *t, const struct mla_override *o,
@@ -295,6 +286,18 @@ int32_t mla_tensors_make_plain(const struct mla_case *test, struct mla_tensors *
     return make(test, 0, true, tensors, error);
 }
 
+static bool copy_made(const struct mla_tensors *from, struct mla_tensors *to)
+{
+    if (from->made == NULL)
+        return true;
+    struct mla_extent *extents = malloc(from->made_n * sizeof *extents);
+    if (extents == NULL)
+        return false;
+    memcpy(extents, from->made, from->made_n * sizeof *extents);
+    mla_tensors_set_made(to, extents, from->made_n);
+    return true;
+}
+
 int32_t mla_tensors_copy(const struct mla_tensors *from, const struct mla_case *test, uint32_t dirt,
                          struct mla_tensors **tensors, char error[MLA_CASE_ERROR_MAX])
 {
@@ -302,9 +305,13 @@ int32_t mla_tensors_copy(const struct mla_tensors *from, const struct mla_case *
     *tensors = NULL;
     if (t == NULL)
         return no_memory(test, error);
+    if (!copy_made(from, t)) {
+        mla_tensors_free(t);
+        return no_memory(test, error);
+    }
     for (size_t i = 0; i < t->n; i++)
         if (t->list[i].role == MLA_TENSOR_INPUT) {
-            memcpy(t->list[i].guard.data, from->list[i].guard.data, t->list[i].guard.bytes);
+            mla_tensor_copy(&from->list[i], &t->list[i]);
             t->list[i].check = from->list[i].check;
         }
     mla_tensors_reset(t);
@@ -333,5 +340,6 @@ void mla_tensors_free(struct mla_tensors *tensors)
         return;
     for (size_t i = 0; i < tensors->n; i++)
         mla_guard_free(&tensors->list[i].guard);
+    free(tensors->made);
     free(tensors);
 }

@@ -16,6 +16,11 @@
 
 enum mla_tensor_role { MLA_TENSOR_INPUT, MLA_TENSOR_SCRATCH, MLA_TENSOR_OUTPUT };
 
+/* Rows from .. to-1 of a cache. */
+struct mla_extent {
+    int64_t from, to;
+};
+
 struct mla_tensor {
     char name[16];
     int64_t rank;
@@ -23,6 +28,11 @@ struct mla_tensor {
     int64_t elements_n;
     size_t element_bytes;
     struct mla_guard guard;
+    /* Of a thin cache (mla_case_is_thin), the rows that were made: all that is filled, copied,
+     * hashed and checked. NULL: the whole tensor. */
+    const struct mla_extent *made;
+    size_t made_n;
+    int64_t row_elements;
     uint64_t check; /* input: mla_tensor_check of the contents as made */
 };
 
@@ -34,6 +44,8 @@ struct mla_tensors {
     uint32_t dirt; /* which pattern outputs and scratch hold */
     size_t n;
     struct mla_tensor list[MLA_TENSORS_MAX];
+    struct mla_extent *made; /* of all thin caches alike; NULL without */
+    size_t made_n;
     /* The call. Per-rank arrays are this structure's own: do not copy it. */
     struct mla_ring_args ring;
     struct mla_sparse_args sparse;
@@ -74,6 +86,9 @@ void mla_tensors_reset(struct mla_tensors *tensors);
 uint16_t mla_tensors_pattern16(const struct mla_tensors *tensors);
 uint32_t mla_tensors_pattern32(const struct mla_tensors *tensors);
 
+/* Say which rows of the thin caches are made: extents (malloc) is the tensors' from now on. */
+void mla_tensors_set_made(struct mla_tensors *tensors, struct mla_extent *extents, size_t n);
+
 /* The tensor of that name and rank, or NULL. */
 struct mla_tensor *mla_tensors_find(struct mla_tensors *tensors, const char *name, int64_t rank);
 /* Its bf16 elements, of one that is there. */
@@ -83,5 +98,7 @@ uint16_t *mla_tensors_bf16(struct mla_tensors *tensors, const char *name, int64_
 uint64_t mla_tensor_hash(const struct mla_tensor *tensor);
 /* A quicker one, for comparison within a process: any single change of bytes changes it. */
 uint64_t mla_tensor_check(const struct mla_tensor *tensor);
+/* The contents of a tensor into another of the same size. */
+void mla_tensor_copy(const struct mla_tensor *from, struct mla_tensor *to);
 
 #endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * draw_sparse.c - the geometry of a sparse call: rows, lists, caches of every size, offsets.
+ */
+#include "fuzz/draw.h"
+
+/* Rows across an edge of the tiled index layout. With an offset of 0 most of a list is dropped, and
+ * so much height is cheap. */
+static void make_tall(struct mla_sparse_args *s, struct mla_rng *rng)
+{
+    s->queries = 127 + mla_rng_below(rng, 4);
+    s->topk = 128;
+    s->heads = 16;
+    s->keys = mla_rng_chance(rng, 1, 4) ? 100 : 1000;
+    s->topk_tiled = mla_rng_chance(rng, 3, 4);
+    s->dense = 0;
+    s->has_q_pos_offset = s->keys == 1000;
+    s->q_pos_offset = 0;
+}
+
+/* Many keys a row. Half of the time their weights are equal, which is what short sums fail at. */
+static void make_long(struct mla_case *test, int64_t blocks_max, struct mla_rng *rng)
+{
+    struct mla_sparse_args *s = &test->sparse;
+    s->queries = 1;
+    s->heads = 16;
+    s->topk = 128 * (3 + mla_rng_below(rng, blocks_max - 2));
+    if (mla_rng_chance(rng, 1, 4))
+        s->topk = 128 * blocks_max;
+    int64_t beside = mla_rng_below(rng, 3) - 1;
+    s->keys = mla_rng_chance(rng, 1, 4) ? 100 : s->topk + beside;
+    if (mla_draw_chance(rng, mla_draw_chances.long_is_flat)) {
+        test->family = mla_family_find("profile");
+        test->region = MLA_REGION_FLAT;
+    }
+}
+
+/* What is too much for every case, one thing at a time. */
+static void make_large(struct mla_case *test, struct mla_rng *rng)
+{
+    struct mla_sparse_args *s = &test->sparse;
+    switch ((enum mla_sparse_large)mla_draw_choice(rng, MLA_CHOICE_SPARSE_LARGE)) {
+    case MLA_SPARSE_LONG:
+        make_long(test, 16, rng);
+        break;
+    case MLA_SPARSE_MANY_HEADS:
+        s->heads = 16 * (3 + mla_rng_below(rng, 6));
+        if (mla_rng_chance(rng, 1, 3))
+            s->heads = 128;
+        s->topk = 128;
+        break;
+    case MLA_SPARSE_TALL:
+        make_tall(s, rng);
+        break;
+    case MLA_SPARSE_WIDE_CACHE:
+        s->dense = 0;
+        s->keys = mla_rng_chance(rng, 1, 2) ? 4096 : 65536;
+        s->keys += mla_rng_below(rng, 3);
+        break;
+    }
+}
+
+/* A cache beyond 2^31 elements: one or two rows that read at its ends. */
+static void make_huge(struct mla_case *test, struct mla_rng *rng)
+{
+    struct mla_sparse_args *s = &test->sparse;
+    s->queries = 1 + mla_rng_below(rng, 2);
+    s->heads = 16;
+    s->topk = 128;
+    s->dense = 0;
+    s->keys = mla_draw_choice(rng, MLA_CHOICE_SPARSE_KEYS_HUGE);
+    if (mla_rng_chance(rng, 1, 2))
+        test->indices = MLA_INDICES_ENDS;
+}
+
+static void draw_offset(struct mla_sparse_args *s, struct mla_rng *rng)
+{
+    if (s->topk > 128 && mla_rng_chance(rng, 1, 2)) { /* a second block, hardly begun, costs less */
+        s->has_q_pos_offset = 1;
+        s->q_pos_offset = s->keys * 5 / 8;
+        return;
+    }
+    s->has_q_pos_offset = mla_rng_chance(rng, 2, 5);
+    enum mla_edge edge = (enum mla_edge)mla_draw_choice(rng, MLA_CHOICE_SPARSE_OFFSET);
+    s->q_pos_offset = mla_edge_sparse(s, edge, rng);
+}
+
+/* Cores divide the rows; mla_case_fix takes those that do not back to one. */
+static void draw_cores(struct mla_sparse_args *s, struct mla_rng *rng)
+{
+    int64_t any = 2 + mla_rng_below(rng, 3), kind = mla_rng_below(rng, 6);
+    s->cores = kind < 2 ? 1 : kind < 4 ? any : s->queries;
+    s->threads = mla_draw_choice(rng, MLA_CHOICE_SPARSE_THREADS);
+}
+
+void mla_draw_sparse(struct mla_case *test, struct mla_rng *rng)
+{
+    struct mla_sparse_args *s = &test->sparse;
+    s->queries = mla_draw_choice(rng, MLA_CHOICE_SPARSE_QUERIES);
+    s->topk = mla_draw_choice(rng, MLA_CHOICE_SPARSE_TOPK);
+    s->heads = mla_draw_choice(rng, MLA_CHOICE_SPARSE_HEADS);
+    s->rope = mla_draw_choice(rng, MLA_CHOICE_SPARSE_ROPE);
+    enum mla_edge edge = (enum mla_edge)mla_draw_choice(rng, MLA_CHOICE_SPARSE_KEYS);
+    int64_t beside = edge == MLA_EDGE_LIST ? mla_rng_below(rng, 3) - 1 : 0;
+    s->keys = mla_edge_sparse(s, edge, rng) + beside;
+    s->topk_tiled = mla_rng_chance(rng, 1, 2);
+    s->dense = mla_draw_chance(rng, mla_draw_chances.sparse_dense);
+    if (mla_case_may_be_large(test))
+        make_large(test, rng);
+    else if (mla_case_may_be_medium(test))
+        make_long(test, 5, rng);
+    else if (mla_draw_chance(rng, mla_draw_chances.sparse_huge))
+        make_huge(test, rng);
+    else if (!s->dense || s->keys > 64) /* few keys leave room for many rows */
+        s->queries = mla_draw_choice(rng, MLA_CHOICE_SPARSE_QUERIES_FEW);
+    if (!s->has_q_pos_offset) /* otherwise the choice is made above */
+        draw_offset(s, rng);
+    s->out_order = (int32_t)mla_draw_choice(rng, MLA_CHOICE_SPARSE_ORDER);
+    draw_cores(s, rng);
+    s->softmax_scale = mla_draw_scale(rng);
+}
