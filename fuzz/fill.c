@@ -21,16 +21,16 @@ static uint16_t poison(int32_t kind, uint64_t bits)
     }
 }
 
-struct mla_poison mla_fill_poison(const struct mla_case *test, int32_t kind)
+struct mla_poison_cycle mla_fill_poison(const struct mla_case *test, int32_t kind)
 {
-    struct mla_poison cycle;
+    struct mla_poison_cycle cycle;
     uint64_t stream = mla_stream_key(test->seed, MLA_STREAM_POISON);
     for (uint64_t i = 0; i < MLA_POISON_CYCLE; i++)
         cycle.values[i] = poison(kind, mla_number_at(stream, i, 0, 0));
     return cycle;
 }
 
-void mla_fill_poison_row(const struct mla_poison *cycle, int64_t place, int64_t width,
+void mla_fill_poison_row(const struct mla_poison_cycle *cycle, int64_t place, int64_t width,
                          uint16_t *row)
 {
     for (int64_t c = 0; c < width; c++)

@@ -50,8 +50,8 @@ static void fill_keys(struct mla_tensors *t, const struct mla_family *family,
     const struct mla_case *test = &t->test;
     uint16_t *kv = (uint16_t *)(void *)mla_tensors_find(t, "kv", source)->guard.data;
     /* A poisoned future key must be one that makes its viewers' rows unspecified: NaN. */
-    const struct mla_poison garbage = mla_fill_poison(test, test->poison);
-    const struct mla_poison nan = mla_fill_poison(test, MLA_POISON_NAN);
+    const struct mla_poison_cycle garbage = mla_fill_poison(test, test->poison);
+    const struct mla_poison_cycle nan = mla_fill_poison(test, MLA_POISON_NAN);
     int64_t first = 0, end = a->kv_batch;
     made_slots(t, &first, &end);
     for (int64_t b = first; b < end; b++)
@@ -74,7 +74,7 @@ static bool fill_queries(struct mla_tensors *t, const struct mla_family *family,
 {
     const struct mla_ring_args *a = &t->ring;
     uint16_t *row = (uint16_t *)(void *)mla_tensors_find(t, "q", rank)->guard.data;
-    const struct mla_poison garbage = mla_fill_poison(&t->test, t->test.poison);
+    const struct mla_poison_cycle garbage = mla_fill_poison(&t->test, t->test.poison);
     int64_t *positions = malloc((size_t)a->q_rows * sizeof *positions);
     if (positions == NULL)
         return false;

@@ -155,7 +155,7 @@ static void fill_cache(struct mla_tensors *t, const struct mla_family_view *view
 {
     const struct mla_sparse_args *a = &t->sparse;
     const struct mla_family *family = mla_families(&(size_t){0})[t->test.family];
-    const struct mla_poison garbage = mla_fill_poison(&t->test, t->test.poison);
+    const struct mla_poison_cycle garbage = mla_fill_poison(&t->test, t->test.poison);
     uint16_t row[MLA_LATENT + MLA_ROPE_MAX];
     uint16_t *c_kv = (uint16_t *)(void *)mla_tensors_find(t, "c_kv", 0)->guard.data;
     uint16_t *k_pe = (uint16_t *)(void *)mla_tensors_find(t, "k_pe", 0)->guard.data;
