@@ -75,10 +75,11 @@ static void set_keys(struct mla_case *test, int64_t keys_n)
     test->rows = 4;
 }
 
+/* Any region of the families in which arithmetic is at its ends. */
 static void draw_extreme(struct mla_case *test, struct mla_rng *rng)
 {
     size_t families_n;
-    test->family = mla_family_find("extreme");
+    test->family = mla_family_find(mla_rng_chance(rng, 1, 2) ? "extreme" : "special");
     const struct mla_family *family = mla_families(&families_n)[test->family];
     test->region = (int32_t)family->regions[mla_rng_below(rng, (int64_t)family->regions_n)];
     test->amount = mla_rng_below(rng, family->amount_max + 1);
@@ -95,6 +96,7 @@ void mla_selfcheck_draw(struct mla_case *test, enum mla_op op, struct mla_rng *r
     test->has_future = 0;
     mla_case_fix(test);
     if (kind == 0) { /* 2^-amount over many tiny values */
+        test->family = mla_family_find("extreme");
         test->region = MLA_REGION_TINY;
         set_keys(test, op == MLA_OP_RING ? 2048 : 512);
     } else if (kind == 3) { /* equal weights of many keys, signs by coins: the row-energy test's */

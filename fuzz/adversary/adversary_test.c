@@ -167,13 +167,13 @@ static void test_tables(void **state)
     }
 }
 
-/* What is drawn can be run; among it are single keys, thousands, and every region of `extreme`. */
+/* What is drawn can be run; among it are single keys, thousands, and every region. */
 static void test_draws(void **state)
 {
     int regions[MLA_REGION_N] = {0}, single = 0, many = 0, flat = 0;
     char error[MLA_CASE_ERROR_MAX];
     (void)state;
-    for (uint64_t i = 0; i < 4000; i++) {
+    for (uint64_t i = 0; i < 8000; i++) {
         struct mla_rng rng = {i, 0};
         struct mla_case test;
         mla_selfcheck_draw(&test, (enum mla_op)(i % MLA_OP_N), &rng);
