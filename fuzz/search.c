@@ -17,6 +17,7 @@
 #define ENTRIES_MAX (MLA_GUIDANCE_COUNTERS + RECORDS_MAX)
 #define BY_ERROR_N  32   /* in a tournament of errors: the few worst are varied most .. */
 #define BY_RARITY_N 4    /* .. of rarity: many are rare, all shall have their turn */
+#define WARM_UP     256  /* plain draws to begin with: most faults die within so many */
 #define SEED_DRAWS  8192 /* a seed in 256 may be large: missing it so often has a chance of e^-32 */
 
 /* A kept case. */
@@ -33,7 +34,8 @@ struct mla_search {
     struct mla_rng rng;
     struct entry *entries;
     size_t n, room, records_n;
-    double record; /* worst err/B so far */
+    int64_t next_n; /* cases handed out */
+    double record;  /* worst err/B so far */
     uint32_t hits[MLA_GUIDANCE_COUNTERS];
     uint8_t now[MLA_GUIDANCE_COUNTERS]; /* of the case being learned */
 };
@@ -106,7 +108,9 @@ static const struct mla_case *pick(struct mla_search *s)
 
 void mla_search_next(struct mla_search *search, struct mla_case *test)
 {
-    if (search->kind == MLA_SEARCH_RANDOM || search->n == 0 || mla_rng_chance(&search->rng, 1, 8)) {
+    /* A third fresh: the draw knows where faults live, and what was never met cannot be varied. */
+    if (search->kind == MLA_SEARCH_RANDOM || search->next_n++ < WARM_UP || search->n == 0 ||
+        mla_rng_chance(&search->rng, 1, 3)) {
         draw(search, test);
         return;
     }

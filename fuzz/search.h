@@ -7,7 +7,8 @@
  *     mla_search_end()
  *
  * Random: every case is a fresh draw. Guided: cases that raised a counter of guidance.h are kept, and
- * most cases are mutations and crossings of those. The sequence depends on the seed and on what is
+ * after a few hundred draws, the same as random with that seed makes, most cases are mutations and
+ * crossings of those. The sequence depends on the seed and on what is
  * learned only.
  */
 #ifndef MLA_FUZZ_SEARCH_H
