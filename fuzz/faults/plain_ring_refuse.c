@@ -21,7 +21,10 @@ static bool mended(const struct mla_ring_args *args, enum mla_plain_fault fault,
         call->kv_cache_batch_idx = 0;
         return args->has_slot != 0;
     case MLA_FAULT_LENGTH_BY_GATHERED:
-        call->logical_n = args->ring_size * args->kv_rows;
+        /* Sizes whose product overflows are refused before the length is looked at. */
+        if (__builtin_mul_overflow(args->ring_size, args->kv_rows, &call->logical_n)) {
+            call->logical_n = INT64_MAX;
+        }
         return args->logical_n <= args->gathered_rows;
     case MLA_FAULT_TOPOLOGY_UNKNOWN_LINEAR:
         call->topology = MLA_TOPOLOGY_LINEAR;
