@@ -253,7 +253,7 @@ void mla_judge_relations(struct mla_subject *subject, const struct mla_kernel *k
             (verdict->kind != MLA_VERDICT_PASS && !options->every_check))
             continue;
         if (!compare(subject, &relations[i], kernel, options, &second) &&
-            second.kind == MLA_VERDICT_PASS)
+            (second.kind == MLA_VERDICT_PASS || second.kind == MLA_VERDICT_UNSUPPORTED))
             continue;
         verdict->relations |= 1u << i;
         verdict->kernel_seconds += second.kernel_seconds;

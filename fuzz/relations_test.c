@@ -268,6 +268,43 @@ static void test_no_bits_without_a_promise(void **state)
     assert_int_equal(accusations(&kernel, 30), 0);
 }
 
+/* A kernel that only says when called what it does not do. */
+static int32_t picky_ring(const struct mla_ring_args *a, char *message, size_t bytes)
+{
+    return a->num_links == 1 ? forwards->ring(a, message, bytes) : MLA_ERR_UNSUPPORTED;
+}
+
+static void test_unsupported_calls_are_not_looked_at(void **state)
+{
+    struct mla_case test;
+    mla_case_init(&test, MLA_OP_RING);
+    forwards = control("plain");
+    struct mla_kernel kernel = *forwards;
+    (void)state;
+    assert_int_equal(judge(&kernel, &test, bit_of("threads"), 0).relations, bit_of("threads"));
+    kernel.ring = picky_ring;
+    struct mla_verdict verdict = judge(&kernel, &test, bit_of("threads"), 0);
+    assert_int_equal(verdict.kind, MLA_VERDICT_PASS);
+    assert_int_equal(verdict.relations, 0);
+}
+
+/* Values are not made infinite by the relation that scales them: earlier rows need not stand that. */
+static void test_no_relation_makes_values_infinite(void **state)
+{
+    static const uint16_t largest_kept = 0x757f, least_lost = 0x7580;
+    struct mla_case test;
+    mla_case_init(&test, MLA_OP_RING);
+    forwards = control("plain");
+    (void)state;
+    assert_true(mla_number_from_bf16(largest_kept) * 0x1p20f < INFINITY);
+    assert_true(mla_number_from_bf16(least_lost) * 0x1p20f == INFINITY);
+    test.put_n = 1;
+    test.put[0] = (struct mla_override){"kv", 0, 0, largest_kept};
+    assert_int_equal(judge(forwards, &test, bit_of("values"), 0).relations, bit_of("values"));
+    test.put[0].bits = least_lost;
+    assert_int_equal(judge(forwards, &test, bit_of("values"), 0).relations, 0);
+}
+
 /* ---- needed ---- */
 
 /* What a result must not depend on. */
@@ -597,6 +634,8 @@ int main(void)
         cmocka_unit_test(test_truths_agree),
         cmocka_unit_test(test_honest_kernels_keep_them),
         cmocka_unit_test(test_no_bits_without_a_promise),
+        cmocka_unit_test(test_unsupported_calls_are_not_looked_at),
+        cmocka_unit_test(test_no_relation_makes_values_infinite),
         cmocka_unit_test(test_each_catches_what_only_it_can),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
