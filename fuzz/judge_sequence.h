@@ -18,6 +18,7 @@ struct mla_sequence {
     struct mla_tensors *earlier[MLA_RELATION_EARLIER_MAX];
     bool in_place[MLA_RELATION_EARLIER_MAX];
     bool is_beside;        /* the first of them is made while the last runs, again and again */
+    int64_t repeats;       /* calls of the last one, at most, beside it */
     atomic_bool has_begun; /* it is being made */
     atomic_bool is_over;   /* the last call has returned */
     bool has_company;
@@ -35,8 +36,9 @@ void mla_sequence_free(struct mla_sequence *sequence);
  * calls return is judged elsewhere, on cases of their own. sequence: a struct mla_sequence. */
 void mla_sequence_run(void *sequence);
 
-/* judge_company.c: begin making the first call over and over in a thread of its own; end it. Without
- * such a thread the last call is made alone. sequence: a struct mla_sequence. */
+/* judge_company.c: begin making the first call over and over in a thread of its own; repeat the last one
+ * while it gives what it gave alone, and end the thread. Where there can be no thread the last call is
+ * made alone. sequence: a struct mla_sequence. */
 void mla_company_begin(void *sequence);
 void mla_company_end(void *sequence);
 
