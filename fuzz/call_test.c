@@ -295,7 +295,8 @@ static void write_kv_behind_its_end(void)
 
 static void fault_elsewhere(void)
 {
-    *(volatile int *)(uintptr_t)64 = 0;
+    volatile uintptr_t nowhere = 64; /* of which a compiler knows nothing */
+    *(volatile int *)nowhere = 0;
 }
 
 static void *write_q_back_on_a_thread(void *unused)
