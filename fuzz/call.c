@@ -11,6 +11,7 @@
 
 #include "fuzz/call.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fenv.h>
 #include <float.h>
@@ -26,6 +27,8 @@
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
+
+#include "fuzz/trap.h"
 
 double mla_call_clock(void)
 {
@@ -51,36 +54,122 @@ static void make_printable(char *text, size_t bytes)
             *text = '?';
 }
 
-/* What is done before a call, in its process. */
-struct before {
-    void (*run)(void *context); /* NULL: nothing */
-    void *context;
+/* What a process is to do. */
+struct task {
+    const struct mla_call_around *around; /* NULL: nothing but the call */
+    const struct mla_kernel *kernel;
+    struct mla_tensors *tensors;
+    bool is_cramped; /* calls with little room for a message, which shall all give the status due */
+    int32_t due;
 };
 
-static void direct(struct before before, const struct mla_kernel *kernel,
-                   struct mla_tensors *tensors, struct mla_call *call)
+#define UNTOUCHED 0x5a /* of a message's bytes, before a cramped call */
+
+/* The kernel's own function; one that does not promise statistics is not asked for them. */
+static int32_t ask(const struct task *task, char *message, size_t room)
 {
-    if (before.run != NULL)
-        before.run(before.context);
-    fenv_t environment;
+    const struct mla_kernel *kernel = task->kernel;
     bool stats = (kernel->promises & MLA_PROMISE_STATS) != 0;
-    call->message[0] = '\0';
+    struct mla_ring_args ring = task->tensors->ring;
+    struct mla_sparse_args sparse = task->tensors->sparse;
+    ring.stats = stats ? ring.stats : NULL;
+    sparse.stats = stats ? sparse.stats : NULL;
+    return task->tensors->test.op == MLA_OP_RING ? kernel->ring(&ring, message, room)
+                                                 : kernel->sparse(&sparse, message, room);
+}
+
+static void direct(const struct task *task, char *message, size_t room, struct mla_call *call)
+{
+    fenv_t environment;
     fegetenv(&environment);
     double start = mla_call_clock();
-    if (tensors->test.op == MLA_OP_RING) {
-        struct mla_ring_args args = tensors->ring;
-        args.stats = stats ? args.stats : NULL;
-        call->status = kernel->ring(&args, call->message, sizeof call->message);
-    } else {
-        struct mla_sparse_args args = tensors->sparse;
-        args.stats = stats ? args.stats : NULL;
-        call->status = kernel->sparse(&args, call->message, sizeof call->message);
-    }
-    call->seconds = mla_call_clock() - start;
-    call->changed_environment = !environment_is_default();
+    call->status = ask(task, message, room);
+    call->seconds += mla_call_clock() - start;
+    call->changed_environment = call->changed_environment || !environment_is_default();
     fesetenv(&environment);
-    make_printable(call->message, sizeof call->message);
-    call->end = MLA_CALL_RETURNED;
+}
+
+static enum mla_message_fault message_fault(const char *message, size_t bytes, size_t room)
+{
+    for (size_t i = room; i < bytes; i++)
+        if (message[i] != UNTOUCHED)
+            return MLA_MESSAGE_OVERRUN;
+    bool terminated = room == 0 || memchr(message, '\0', room) != NULL;
+    return terminated ? MLA_MESSAGE_FITS : MLA_MESSAGE_UNTERMINATED;
+}
+
+static void perform_cramped(const struct task *task, struct mla_cramped *done)
+{
+    static const size_t rooms[] = {8, 1, 0};
+    char message[sizeof done->call.message];
+    done->call.status = task->due;
+    for (size_t i = 0; i < sizeof rooms / sizeof rooms[0] && done->fault == MLA_MESSAGE_FITS &&
+                       done->call.status == task->due;
+         i++) {
+        memset(message, UNTOUCHED, sizeof message);
+        done->room = rooms[i];
+        direct(task, rooms[i] == 0 ? NULL : message, rooms[i], &done->call);
+        done->fault = message_fault(message, sizeof message, rooms[i]);
+    }
+}
+
+/* All of a task, in this process. Whether the call ends is for others to say. */
+static void perform(const struct task *task, struct mla_cramped *done)
+{
+    char message[sizeof done->call.message] = "";
+    if (task->is_cramped) {
+        perform_cramped(task, done);
+        return;
+    }
+    direct(task, message, sizeof message, &done->call);
+    make_printable(message, sizeof message);
+    memcpy(done->call.message, message, sizeof message);
+}
+
+static void perform_amid(const struct task *task, bool is_secluded, struct mla_cramped *done)
+{
+    static const struct mla_call_around nothing;
+    const struct mla_call_around *around = task->around == NULL ? &nothing : task->around;
+    if (around->before != NULL)
+        around->before(around->context);
+    if (is_secluded)
+        mla_trap_set(task->tensors);
+    perform(task, done);
+    done->call.input_written = is_secluded ? mla_trap_written() : -1;
+    if (around->after != NULL)
+        around->after(around->context);
+}
+
+/* ---- in a child ---- */
+
+#if defined(__SANITIZE_THREAD__)
+#define THREADS_ARE_WATCHED true /* the sanitizer starts one of its own, when it sees fit */
+#elif defined(__has_feature)
+#define THREADS_ARE_WATCHED __has_feature(thread_sanitizer)
+#else
+#define THREADS_ARE_WATCHED false
+#endif
+#define GRACE_MILLISECONDS 200 /* one that was waited for may be listed a moment longer */
+
+/* How many threads this process has; 0 where that cannot be known. */
+static int count_threads(void)
+{
+    int n = 0;
+    DIR *folder = THREADS_ARE_WATCHED ? NULL : opendir("/proc/self/task");
+    if (folder == NULL)
+        return 0;
+    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder))
+        n += entry->d_name[0] != '.';
+    closedir(folder);
+    return n;
+}
+
+/* Are there more than before, for good? */
+static bool left_threads(int before)
+{
+    for (int i = 0; i < GRACE_MILLISECONDS && count_threads() > before; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    return before > 0 && count_threads() > before;
 }
 
 static void close_rest(int keep)
@@ -112,15 +201,13 @@ void mla_call_seclude(int keep, pid_t parent)
 }
 
 /* Never returns. `shared` says "returned" only once everything is in it. */
-static void child(struct before before, const struct mla_kernel *kernel,
-                  struct mla_tensors *tensors, struct mla_call *shared, int pipe_end, pid_t parent)
+static void child(const struct task *task, struct mla_cramped *shared, int pipe_end, pid_t parent)
 {
     mla_call_seclude(pipe_end, parent);
-    struct mla_call call = {0};
-    direct(before, kernel, tensors, &call);
-    call.end = MLA_CALL_CRASHED;
-    *shared = call;
-    __atomic_store_n((int *)&shared->end, MLA_CALL_RETURNED, __ATOMIC_RELEASE);
+    int threads = count_threads();
+    perform_amid(task, true, shared);
+    shared->call.left_thread = left_threads(threads);
+    __atomic_store_n((int *)&shared->call.end, MLA_CALL_RETURNED, __ATOMIC_RELEASE);
     _exit(0);
 }
 
@@ -171,47 +258,60 @@ static void collect(pid_t pid, int fd, double seconds_limit, struct mla_call *sh
     }
 }
 
-static void isolated(struct before before, const struct mla_kernel *kernel,
-                     struct mla_tensors *tensors, double seconds_limit, struct mla_call *call)
+static void isolated(const struct task *task, double seconds_limit, struct mla_cramped *done)
 {
     int ends[2] = {-1, -1};
-    struct mla_call *shared =
+    struct mla_cramped *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    call->end = MLA_CALL_NOT_MADE;
-    snprintf(call->message, sizeof call->message, "cannot fork a child for the kernel");
+    done->call.end = MLA_CALL_NOT_MADE;
+    snprintf(done->call.message, sizeof done->call.message, "cannot fork a child for the kernel");
     if (shared == MAP_FAILED)
         return;
     if (pipe(ends) != 0)
         goto done;
-    shared->end = MLA_CALL_CRASHED;
+    shared->call.end = MLA_CALL_CRASHED;
     fflush(NULL); /* or the child would print it again */
     pid_t parent = getpid(), pid = fork();
     if (pid == 0)
-        child(before, kernel, tensors, shared, ends[1], parent);
+        child(task, shared, ends[1], parent);
     close(ends[1]);
     if (pid > 0) {
-        collect(pid, ends[0], seconds_limit, shared);
-        *call = *shared;
-        call->message[sizeof call->message - 1] = '\0';
+        collect(pid, ends[0], seconds_limit, &shared->call);
+        *done = *shared;
+        done->call.message[sizeof done->call.message - 1] = '\0';
     }
     close(ends[0]);
 done:
     munmap(shared, sizeof *shared);
 }
 
-void mla_call_make_after(void (*run)(void *context), void *context, const struct mla_kernel *kernel,
-                         struct mla_tensors *tensors, double seconds_limit, struct mla_call *call)
+static void make(const struct task *task, double seconds_limit, struct mla_cramped *done)
 {
-    struct before before = {run, context};
-    memset(call, 0, sizeof *call);
+    memset(done, 0, sizeof *done);
     if (seconds_limit > 0)
-        isolated(before, kernel, tensors, seconds_limit, call);
+        isolated(task, seconds_limit, done);
     else
-        direct(before, kernel, tensors, call);
+        perform_amid(task, false, done);
+}
+
+void mla_call_make_amid(const struct mla_call_around *around, const struct mla_kernel *kernel,
+                        struct mla_tensors *tensors, double seconds_limit, struct mla_call *call)
+{
+    struct task task = {.around = around, .kernel = kernel, .tensors = tensors};
+    struct mla_cramped done;
+    make(&task, seconds_limit, &done);
+    *call = done.call;
 }
 
 void mla_call_make(const struct mla_kernel *kernel, struct mla_tensors *tensors,
                    double seconds_limit, struct mla_call *call)
 {
-    mla_call_make_after(NULL, NULL, kernel, tensors, seconds_limit, call);
+    mla_call_make_amid(NULL, kernel, tensors, seconds_limit, call);
+}
+
+void mla_call_make_cramped(const struct mla_kernel *kernel, struct mla_tensors *tensors,
+                           int32_t due, double seconds_limit, struct mla_cramped *cramped)
+{
+    struct task task = {.kernel = kernel, .tensors = tensors, .is_cramped = true, .due = due};
+    make(&task, seconds_limit, cramped);
 }

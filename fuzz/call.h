@@ -25,6 +25,10 @@ struct mla_call {
     double seconds;           /* wall time inside the kernel */
     bool changed_environment; /* it left another rounding or flushing mode (put right again) */
     bool left_process;        /* it left a process running (ended since) */
+    /* Seen in a forked child only: */
+    bool left_thread;  /* it left a thread running */
+    int input_written; /* place in the list of tensors of an input that was written, be it with the
+                          number that was there; -1: none, or not looked for */
 };
 
 /*
@@ -35,13 +39,36 @@ struct mla_call {
 void mla_call_make(const struct mla_kernel *kernel, struct mla_tensors *tensors,
                    double seconds_limit, struct mla_call *call);
 
-/*
- * The same, with something done before in the very process the kernel is called in: earlier calls,
- * say, that may leave something behind. The limit is for both. before may be NULL.
- */
-void mla_call_make_after(void (*before)(void *context), void *context,
-                         const struct mla_kernel *kernel, struct mla_tensors *tensors,
-                         double seconds_limit, struct mla_call *call);
+/* What is done in the very process the kernel is called in: earlier calls, say, that may leave
+ * something behind. Either may be NULL. */
+struct mla_call_around {
+    void (*before)(void *context);
+    void (*after)(void *context);
+    void *context;
+};
+
+/* The same amid something; the limit is for all of it. */
+void mla_call_make_amid(const struct mla_call_around *around, const struct mla_kernel *kernel,
+                        struct mla_tensors *tensors, double seconds_limit, struct mla_call *call);
+
+/* What is wrong with the way a message was written. */
+enum mla_message_fault {
+    MLA_MESSAGE_FITS = 0,
+    MLA_MESSAGE_UNTERMINATED, /* no zero among the bytes given for it */
+    MLA_MESSAGE_OVERRUN       /* bytes behind those were written */
+};
+
+/* Calls with little room for a message, or none: how the last of them ended. */
+struct mla_cramped {
+    struct mla_call call;
+    size_t room; /* bytes it was given; 0: and no pointer either */
+    enum mla_message_fault fault;
+};
+
+/* The same call with room for 8 bytes of message, for 1, and without: until one of them has a fault or
+ * another status than due. All in one child, if in any. */
+void mla_call_make_cramped(const struct mla_kernel *kernel, struct mla_tensors *tensors,
+                           int32_t due, double seconds_limit, struct mla_cramped *cramped);
 
 /*
  * In a process just forked to run kernels: signals do what they do by default (a handler of the parent's

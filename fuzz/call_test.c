@@ -7,6 +7,7 @@
  * mischief after the honest control's work.
  */
 #include <fenv.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,11 +99,13 @@ static void test_example_passes(void **state)
 
 static const struct mla_kernel *honest;
 static void (*mischief)(void);
+static const struct mla_ring_args *call_at_hand;
 static const char *words; /* the answer, if not NULL: refused with these */
 
 static int32_t ring(const struct mla_ring_args *args, char *message, size_t message_bytes)
 {
     int32_t status = honest->ring(args, message, message_bytes);
+    call_at_hand = args;
     if (mischief != NULL)
         mischief();
     if (words == NULL)
@@ -231,6 +234,103 @@ static void test_process_left_behind(void **state)
     munmap((void *)(uintptr_t)ticks, sizeof *ticks);
 }
 
+static void *linger(void *unused)
+{
+    nap(900);
+    return unused;
+}
+
+static void leave_a_thread(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, linger, NULL) == 0)
+        pthread_detach(thread);
+}
+
+static void *vanish(void *unused)
+{
+    return unused;
+}
+
+static void start_and_wait_for_threads(void)
+{
+    for (int i = 0; i < 20; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, vanish, NULL) == 0)
+            pthread_join(thread, NULL);
+    }
+}
+
+/* Where threads are watched by a sanitizer, its own cannot be told from the kernel's. */
+static void test_thread_left_behind(void **state)
+{
+    (void)state;
+    assert_int_equal(judge_mischief(start_and_wait_for_threads, NULL, 20).kind, MLA_VERDICT_PASS);
+    struct mla_verdict verdict = judge_mischief(leave_a_thread, NULL, 20);
+#if defined(__linux__) && !defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)
+    if (__has_feature(thread_sanitizer))
+        return;
+#endif
+    assert_int_equal(verdict.kind, MLA_VERDICT_FAIL_CERTAIN);
+    assert_int_equal(verdict.detected, MLA_DETECTOR_MEMORY);
+    assert_non_null(strstr(verdict.reason, "thread behind"));
+#else
+    (void)verdict;
+#endif
+}
+
+static void write_q_back(void)
+{
+    volatile uint16_t *q = (volatile uint16_t *)(uintptr_t)call_at_hand->q[0];
+    q[0] = q[0];
+}
+
+static void write_kv_behind_its_end(void)
+{
+    const struct mla_ring_args *a = call_at_hand;
+    volatile uint16_t *kv = (volatile uint16_t *)(uintptr_t)a->kv[0];
+    kv[a->kv_batch * a->kv_rows * a->head_dim] = 0;
+}
+
+static void fault_elsewhere(void)
+{
+    volatile uintptr_t nowhere = 64; /* of which a compiler knows nothing */
+    *(volatile int *)nowhere = 0;
+}
+
+static void *write_q_back_on_a_thread(void *unused)
+{
+    write_q_back();
+    return unused;
+}
+
+static void write_q_back_elsewhere(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, write_q_back_on_a_thread, NULL) == 0)
+        pthread_join(thread, NULL);
+}
+
+/* A write is caught although it changes nothing; what is no write to an input crashes as ever. */
+static void test_inputs_are_read_only(void **state)
+{
+    void (*const kernels[])(void) = {write_q_back, write_q_back_elsewhere};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct mla_verdict verdict = judge_mischief(kernels[i], NULL, 20);
+        assert_int_equal(verdict.kind, MLA_VERDICT_FAIL_CERTAIN);
+        assert_int_equal(verdict.detected, MLA_DETECTOR_MEMORY);
+        assert_non_null(strstr(verdict.reason, "q[0]: the input was written, with the bytes"));
+    }
+    struct mla_verdict verdict = judge_mischief(write_kv_behind_its_end, NULL, 20);
+    assert_true(verdict.kind == MLA_VERDICT_CRASH || /* as the case lays it out */
+                strstr(verdict.reason, "outside its") != NULL);
+    verdict = judge_mischief(fault_elsewhere, NULL, 20);
+    assert_int_equal(verdict.kind, MLA_VERDICT_CRASH);
+    assert_non_null(strstr(verdict.reason, "signal 11"));
+}
+
 static void close_all_and_hang(void)
 {
     for (int fd = 3; fd < 1024; fd++)
@@ -311,6 +411,8 @@ int main(void)
         cmocka_unit_test(test_example_passes),
         cmocka_unit_test(test_floating_point_environment),
         cmocka_unit_test(test_process_left_behind),
+        cmocka_unit_test(test_thread_left_behind),
+        cmocka_unit_test(test_inputs_are_read_only),
         cmocka_unit_test(test_closed_descriptors_and_hang),
         cmocka_unit_test(test_closed_descriptors_alone_pass),
         cmocka_unit_test(test_messages_are_printable),

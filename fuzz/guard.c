@@ -209,6 +209,19 @@ bool mla_guard_intact(const struct mla_guard *guard, int64_t *offset)
     return before == guard->data && after == end;
 }
 
+bool mla_guard_set_writable(const struct mla_guard *guard, bool writable)
+{
+    size_t page = page_bytes();
+    int rights = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+    return mprotect((char *)guard->map + page, guard->map_bytes - 2 * page, rights) == 0;
+}
+
+bool mla_guard_holds(const struct mla_guard *guard, const void *address)
+{
+    uintptr_t first = (uintptr_t)guard->map + page_bytes(), at = (uintptr_t)address;
+    return at >= first && at < first + guard->map_bytes - 2 * page_bytes();
+}
+
 void mla_guard_free(struct mla_guard *guard)
 {
     if (guard->map != NULL)

@@ -49,6 +49,10 @@ bool mla_guard_make_thin(struct mla_guard *guard, size_t bytes, enum mla_guard_p
 bool mla_guard_make_plain(struct mla_guard *guard, size_t bytes);
 /* Is the pattern around the tensor whole? *offset: first damaged byte relative to the tensor. */
 bool mla_guard_intact(const struct mla_guard *guard, int64_t *offset);
+/* Give or take the right to write the tensor and the pattern around it, in this process. false: refused. */
+bool mla_guard_set_writable(const struct mla_guard *guard, bool writable);
+/* Does the address lie between the outer pages? */
+bool mla_guard_holds(const struct mla_guard *guard, const void *address);
 void mla_guard_free(struct mla_guard *guard);
 
 /*

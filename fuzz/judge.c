@@ -127,13 +127,7 @@ static bool judge_status(const struct mla_call *call, struct mla_verdict *verdic
 static bool judge_memory(struct mla_tensors *t, const struct mla_kernel *kernel,
                          const struct mla_call *call, struct mla_verdict *verdict)
 {
-    if (call->changed_environment)
-        return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
-                                "the kernel left the floating-point environment changed");
-    if (call->left_process)
-        return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
-                                "the kernel left a process behind");
-    if (!mla_judge_inputs(t, verdict))
+    if (!mla_judge_traces(t, call, verdict))
         return false;
     if ((kernel->promises & MLA_PROMISE_SCRATCH_UNTOUCHED) != 0 && !mla_judge_scratch(t, verdict))
         return false;
@@ -146,8 +140,12 @@ bool mla_judge_call(struct mla_tensors *t, const struct mla_kernel *kernel,
 {
     struct mla_call call;
     int calls = sequence == NULL ? 1 : 1 + sequence->n;
-    mla_call_make_after(sequence == NULL ? NULL : mla_sequence_run, sequence, kernel, t,
-                        options->seconds_limit * calls, &call);
+    struct mla_call_around around = {NULL, NULL, sequence};
+    if (sequence != NULL && sequence->is_beside)
+        around = (struct mla_call_around){mla_company_begin, mla_company_end, sequence};
+    else if (sequence != NULL)
+        around.before = mla_sequence_run;
+    mla_call_make_amid(&around, kernel, t, options->seconds_limit * calls, &call);
     verdict->kernel_seconds += call.seconds;
     if (!mla_judge_call_end(&call, verdict) || !judge_status(&call, verdict))
         return false;

@@ -61,6 +61,10 @@ void mla_judge_relations(struct mla_subject *subject, const struct mla_kernel *k
 
 /* judge_memory.c: what a call may not have touched. false: a failure is recorded. */
 bool mla_judge_inputs(const struct mla_tensors *tensors, struct mla_verdict *verdict);
+/* The same, and what else a call that returned may not leave: environment, processes, threads. */
+struct mla_call;
+bool mla_judge_traces(const struct mla_tensors *tensors, const struct mla_call *call,
+                      struct mla_verdict *verdict);
 bool mla_judge_untouched(const struct mla_tensors *tensors, struct mla_verdict *verdict);
 bool mla_judge_scratch(struct mla_tensors *tensors, struct mla_verdict *verdict);
 bool mla_judge_written(const struct mla_tensors *tensors, uint64_t promises,

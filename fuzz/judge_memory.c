@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "fuzz/call.h"
 #include "fuzz/judge_internal.h"
 
 static bool surroundings(const struct mla_tensor *tensor, struct mla_verdict *verdict)
@@ -29,6 +30,25 @@ bool mla_judge_inputs(const struct mla_tensors *tensors, struct mla_verdict *ver
                                     tensor->rank);
     }
     return true;
+}
+
+bool mla_judge_traces(const struct mla_tensors *tensors, const struct mla_call *call,
+                      struct mla_verdict *verdict)
+{
+    const char *left = call->changed_environment ? "the floating-point environment changed"
+                       : call->left_process      ? "a process behind"
+                       : call->left_thread       ? "a thread behind"
+                                                 : NULL;
+    if (left != NULL)
+        return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN, "the kernel left %s", left);
+    if (!mla_judge_inputs(tensors, verdict))
+        return false;
+    if (call->input_written < 0)
+        return true;
+    const struct mla_tensor *tensor = &tensors->list[call->input_written];
+    return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                            "%s[%" PRId64 "]: the input was written, with the bytes it held",
+                            tensor->name, tensor->rank);
 }
 
 /* Nothing but the pattern; no early end, so that it runs at the memory's speed. */

@@ -40,8 +40,38 @@ static void judge_answer(const struct mla_call *call, const struct mla_refusal *
     else if (due->value[0] != '\0' && !holds_word(call->message, due->value))
         mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
                          "message '%.120s' does not give the value %s", call->message, due->value);
-    else
-        verdict->kind = MLA_VERDICT_REFUSED;
+}
+
+/* The same refusal, whatever room there is for its words. */
+static bool judge_cramped(struct mla_tensors *t, const struct mla_kernel *kernel,
+                          const struct mla_refusal *due, const struct mla_judge_options *options,
+                          struct mla_verdict *verdict)
+{
+    struct mla_cramped cramped;
+    const struct mla_call *call = &cramped.call;
+    struct mla_verdict end = {.kind = MLA_VERDICT_PASS};
+    mla_call_make_cramped(kernel, t, due->status, options->seconds_limit, &cramped);
+    verdict->kernel_seconds += call->seconds;
+    if (!mla_judge_call_end(call, &end)) {
+        verdict->detected |= end.detected;
+        return mla_verdict_fail(verdict, end.kind, "with %zu bytes for the message: %.200s",
+                                cramped.room, end.reason);
+    }
+    verdict->detected |= MLA_DETECTOR_STATUS;
+    if (cramped.fault == MLA_MESSAGE_OVERRUN)
+        return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                                "with %zu bytes for the message: more were written", cramped.room);
+    if (cramped.fault == MLA_MESSAGE_UNTERMINATED)
+        return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                                "with %zu bytes for the message: it is not terminated",
+                                cramped.room);
+    if (call->status != due->status)
+        return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                                "with %zu bytes for the message: status %" PRId32 " where %" PRId32
+                                " is due",
+                                cramped.room, call->status, due->status);
+    verdict->detected &= ~(uint32_t)MLA_DETECTOR_STATUS;
+    return true;
 }
 
 /* Of the call as it is made: a kernel that does not promise statistics is not asked for them. */
@@ -77,11 +107,13 @@ void mla_judge_refusal(struct mla_subject *subject, const struct mla_kernel *ker
     verdict->kernel_seconds = call.seconds;
     if (!mla_judge_call_end(&call, verdict))
         return;
-    if (!mla_judge_untouched(t, verdict)) {
+    if (!mla_judge_traces(t, &call, verdict) || !mla_judge_untouched(t, verdict)) {
         verdict->detected |= MLA_DETECTOR_MEMORY;
         return;
     }
     judge_answer(&call, &due, verdict);
     if (mla_verdict_is_failure(verdict->kind))
         verdict->detected |= MLA_DETECTOR_STATUS;
+    else if (judge_cramped(t, kernel, &due, options, verdict))
+        verdict->kind = MLA_VERDICT_REFUSED;
 }

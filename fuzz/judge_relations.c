@@ -181,6 +181,14 @@ static enum mla_tie tie_of(const struct mla_tensors *first, const struct mla_rel
     return tie == MLA_TIE_BITS && !promised ? MLA_TIE_VALUE : tie;
 }
 
+/* Calls of the case, at most, in the company of another: few where speed counts. */
+static int64_t repeats_for(const struct mla_case *test, const struct mla_judge_options *options)
+{
+    int64_t work = options->relation_rows > 0 ? 1 << 24 : 1 << 27; /* multiply-adds, or one call */
+    int64_t repeats = work / (1 + mla_case_work(test));
+    return repeats < 64 ? repeats : 64;
+}
+
 /* false: there was nothing to compare. */
 static bool compare(struct mla_subject *subject, const struct mla_relation *relation,
                     const struct mla_kernel *kernel, const struct mla_judge_options *options,
@@ -200,6 +208,7 @@ static bool compare(struct mla_subject *subject, const struct mla_relation *rela
         mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED, "%.200s", error);
         goto done;
     }
+    sequence.repeats = repeats_for(&varied, options);
     if (!mla_judge_offered(second, kernel, &unoffered) ||
         (relation->earlier != NULL && sequence.n == 0))
         goto done;

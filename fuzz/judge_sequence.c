@@ -23,7 +23,11 @@ bool mla_sequence_make(struct mla_sequence *sequence, const struct mla_relation 
                        struct mla_tensors *last, char error[MLA_CASE_ERROR_MAX])
 {
     struct mla_earlier earlier;
-    *sequence = (struct mla_sequence){.kernel = kernel, .first = first, .last = last};
+    memset(sequence, 0, sizeof *sequence);
+    sequence->kernel = kernel;
+    sequence->first = first;
+    sequence->last = last;
+    sequence->is_beside = relation->is_beside;
     for (int i = 0; i < MLA_RELATION_EARLIER_MAX && relation->earlier != NULL &&
                     relation->earlier(&last->test, i, &earlier);
          i++) {

@@ -106,6 +106,8 @@ static void spoil_result(const struct result *r, const uint16_t *before)
 
 static int32_t ring(const struct mla_ring_args *a, char *message, size_t message_bytes)
 {
+    if (mla_refuse_ring(a).status != MLA_OK) /* its pointers may be null */
+        return honest->ring(a, message, message_bytes);
     struct result r = {.out = a->out[0],
                        .out_n = a->batch * a->heads * a->q_rows * a->head_dim_v,
                        .columns = a->head_dim_v,
@@ -121,6 +123,8 @@ static int32_t ring(const struct mla_ring_args *a, char *message, size_t message
 
 static int32_t sparse(const struct mla_sparse_args *a, char *message, size_t message_bytes)
 {
+    if (mla_refuse_sparse(a).status != MLA_OK)
+        return honest->sparse(a, message, message_bytes);
     struct result r = {.out = a->out,
                        .out_n = a->queries * a->heads * a->latent,
                        .columns = a->latent,
@@ -606,22 +610,60 @@ static void test_whole_rows(void **state)
 static const char *words;
 static int32_t answer;
 static bool scribble;
+static void (*put)(char *message, size_t message_bytes); /* the words where they belong */
+
+static void put_what_fits(char *message, size_t message_bytes)
+{
+    snprintf(message, message_bytes, "%s", words);
+}
+
+static void put_unterminated(char *message, size_t message_bytes)
+{
+    for (size_t i = 0; i < message_bytes; i++) /* as strncpy does */
+        message[i] = i < strlen(words) ? words[i] : '\0';
+}
+
+static void put_all(char *message, size_t message_bytes)
+{
+    if (message != NULL && message_bytes > 0)
+        memcpy(message, words, strlen(words) + 1);
+}
+
+static void put_terminator_behind(char *message, size_t message_bytes)
+{
+    put_what_fits(message, message_bytes);
+    if (message_bytes > 0)
+        message[message_bytes < strlen(words) ? message_bytes : strlen(words)] = '\0';
+}
+
+static void put_nothing_into_one(char *message, size_t message_bytes)
+{
+    if (message_bytes != 1)
+        put_what_fits(message, message_bytes);
+}
+
+static void put_without_looking(char *message, size_t message_bytes)
+{
+    message[0] = '\0';
+    put_what_fits(message, message_bytes);
+}
 
 static int32_t refuse(const struct mla_ring_args *a, char *message, size_t message_bytes)
 {
-    snprintf(message, message_bytes, "%s", words);
+    put(message, message_bytes);
     if (scribble)
         a->out[0][0] = 0;
     return answer;
 }
 
-static struct mla_verdict judge_refusal(int32_t status, const char *message, bool writes)
+static struct mla_verdict judge_refusal(int32_t status, const char *message, bool writes,
+                                        double seconds_limit)
 {
     struct mla_case test;
     struct mla_subject *subject;
     struct mla_verdict verdict;
     struct mla_kernel kernel = *honest;
-    struct mla_judge_options options = {.seconds_limit = 0, .oracle_threads = 1};
+    struct mla_judge_options options = {.seconds_limit = seconds_limit, .oracle_threads = 1};
     char error[MLA_CASE_ERROR_MAX];
     kernel.ring = refuse;
     kernel.promises = MLA_PROMISE_ALL;
@@ -641,7 +683,8 @@ static struct mla_verdict judge_refusal(int32_t status, const char *message, boo
 static void test_refusals(void **state)
 {
     (void)state;
-    assert_int_equal(judge_refusal(MLA_ERR_PARAM, "num_links = -3: must be >= 1", false).kind,
+    put = put_what_fits;
+    assert_int_equal(judge_refusal(MLA_ERR_PARAM, "num_links = -3: must be >= 1", false, 0).kind,
                      MLA_VERDICT_REFUSED);
     const struct {
         int32_t status;
@@ -657,9 +700,37 @@ static void test_refusals(void **state)
         {MLA_ERR_PARAM, "num_links = -3: must be >= 1", true},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        if (judge_refusal(wrong[i].status, wrong[i].message, wrong[i].writes).kind !=
+        if (judge_refusal(wrong[i].status, wrong[i].message, wrong[i].writes, 0).kind !=
             MLA_VERDICT_FAIL_CERTAIN)
             fail_msg("wrong refusal %zu passed", i);
+}
+
+/* Right words in wrong places, where there is little room for them. */
+static void test_refusals_with_little_room(void **state)
+{
+    static const struct {
+        void (*put)(char *message, size_t message_bytes);
+        enum mla_verdict_kind kind;
+        const char *reason;
+    } ways[] = {
+        {put_what_fits, MLA_VERDICT_REFUSED, ""},
+        {put_unterminated, MLA_VERDICT_FAIL_CERTAIN, "with 8 bytes for the message: it is not"},
+        {put_all, MLA_VERDICT_FAIL_CERTAIN, "with 8 bytes for the message: more were"},
+        {put_terminator_behind, MLA_VERDICT_FAIL_CERTAIN, "with 8 bytes for the message: more"},
+        {put_nothing_into_one, MLA_VERDICT_FAIL_CERTAIN, "with 1 bytes for the message: it is not"},
+        {put_without_looking, MLA_VERDICT_CRASH, "with 0 bytes for the message: signal 11"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        double limit = ways[i].kind == MLA_VERDICT_CRASH ? 20 : 0;
+        for (; limit <= 20; limit += 20) {
+            put = ways[i].put;
+            struct mla_verdict verdict =
+                judge_refusal(MLA_ERR_PARAM, "num_links = -3: must be >= 1", false, limit);
+            if (verdict.kind != ways[i].kind || strstr(verdict.reason, ways[i].reason) == NULL)
+                fail_msg("way %zu: %s: %s", i, mla_verdict_name(verdict.kind), verdict.reason);
+        }
+    }
 }
 
 /* The first failure stays, except that what could not be decided gives way to a fault. */
@@ -701,6 +772,7 @@ int main(void)
         cmocka_unit_test(test_drawn_rows),
         cmocka_unit_test(test_whole_rows),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refusals_with_little_room),
     };
     if (mla_kernels_add(&kernels, "fault:plain", error, sizeof error) != MLA_OK) {
         fprintf(stderr, "%s\n", error);

@@ -202,6 +202,13 @@ static const struct mla_relation relations[] = {
      .promise = REPEAT,
      .needs = REFUSE,
      .earlier = mla_earlier_refusal},
+    {.name = "together",
+     .what = "while another thread makes the same call with other numbers",
+     .operations = BOTH,
+     .dear = true,
+     .promise = REPEAT,
+     .earlier = mla_earlier_pointers,
+     .is_beside = true},
 };
 
 #define RELATIONS_N (sizeof relations / sizeof relations[0])

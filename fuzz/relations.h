@@ -59,6 +59,8 @@ struct mla_relation {
                   struct mla_row row, struct mla_row *other);
     /* The i-th call made before the second one in its process; false: there are no more. */
     bool (*earlier)(const struct mla_case *test, int i, struct mla_earlier *earlier);
+    bool
+        is_beside; /* not before it but while it runs, by another thread: the first, again and again */
 };
 
 /* At most 32: sets of relations are bits of a uint32_t. */

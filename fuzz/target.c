@@ -251,6 +251,7 @@ int mla_target_run(const uint8_t *data, size_t size, enum mla_op op, bool reject
         start();
     if (size == 0) /* what an engine tries before its seeds: always the same case otherwise */
         return 0;
+    mla_target_guidance_begin();
     if (!mla_target_guidance_draw(op, reject, &test))
         mla_case_decode(data, size, op, reject, &test);
     if (is_deadly(&test))

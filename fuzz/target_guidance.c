@@ -14,11 +14,16 @@
 
 #include "fuzz/watch.h"
 
-/* A section of its own and of whole lines: the engine scans it by words. */
+/*
+ * A section of its own and of whole lines: the engine scans it by words. Behind the counters of guidance
+ * comes one that every case sets: guidance may have nothing to say of a case, a kernel from outside
+ * need not carry counters of coverage, and an engine that sees no feature in its first inputs gives up.
+ */
+#define RAN MLA_GUIDANCE_COUNTERS
 #ifdef __linux__
 __attribute__((used, section("__libfuzzer_extra_counters")))
 #endif
-_Alignas(64) static uint8_t extra_counters[MLA_GUIDANCE_COUNTERS];
+_Alignas(64) static uint8_t extra_counters[MLA_GUIDANCE_COUNTERS + 64];
 _Static_assert(MLA_GUIDANCE_COUNTERS % 64 == 0, "the engine scans whole lines");
 
 enum arm { ARM_ON, ARM_OFF, ARM_RANDOM };
@@ -77,6 +82,11 @@ const char *mla_target_guidance_start(void)
     if (problem == NULL && state.list_path != NULL)
         atexit(list_counters);
     return problem;
+}
+
+void mla_target_guidance_begin(void)
+{
+    extra_counters[RAN] = 1;
 }
 
 bool mla_target_guidance_draw(enum mla_op op, bool reject, struct mla_case *test)

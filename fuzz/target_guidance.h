@@ -11,6 +11,8 @@
 
 /* Read the environment. NULL, or what is wrong with which variable. */
 const char *mla_target_guidance_start(void);
+/* A case is taken up: enough for the engine to see that something happens, whatever is learnt of it. */
+void mla_target_guidance_begin(void);
 /* The random arm: forget the input, take the next draw. false: use the input. */
 bool mla_target_guidance_draw(enum mla_op op, bool reject, struct mla_case *test);
 /* In the random arm no input is looked at, and none need be changed. */

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -46,11 +47,14 @@ static int32_t crashing(const struct mla_sparse_args *args, char *message, size_
     return right(args, message, bytes);
 }
 
-static int calls; /* of this process: what a kernel remembers is no other trial's business */
+static atomic_int calls; /* of this process: what a kernel remembers is no other trial's business */
 
 static int32_t crashing_later(const struct mla_sparse_args *args, char *message, size_t bytes)
 {
-    if (++calls == 12)
+    /* Not just calls: of one shape a relation may make any number in its own process. */
+    static atomic_llong last_shape;
+    long long shape = (args->queries * 4096 + args->topk) * 65536 + args->keys;
+    if (atomic_exchange(&last_shape, shape) != shape && ++calls == 9)
         raise(SIGBUS);
     return harmless(args, message, bytes);
 }

@@ -45,6 +45,50 @@ enum mla_out_order {
     MLA_OUT_NATURAL = 1 /* latent l of head h at column h*latent + l */
 };
 
+/*
+ * Refusals. A call that breaks rules is refused for the first of them, in this order; each group of
+ * rules is looked at only where all before it hold. The message names the field whose rule it is, with
+ * its value (a null pointer's is 0; how a scale, the size of a tensor or a pointer that must be null is put
+ * is free). A rule that ties fields to each other belongs to one of them:
+ *
+ *   both     args not null; struct_size equal to the size of this version's structure, neither smaller
+ *            nor larger (PARAM, before anything else of the structure is read)
+ *   ring     PARAM  pointers in the order q, kv, gathered, out, stats: the array, then its entries by rank
+ *                   (named kv[1]; read only if ring_size is in 1 .. 32), then the next array. stats itself
+ *                   may be null
+ *            PARAM  ranges: ring_size, batch, heads, q_rows, kv_rows, kv_batch, gathered_batch >= 1,
+ *                   num_links >= 1, threads >= 0, topology, has_scale, is_balanced, has_slot, has_prior
+ *                   (a flag is 0 or 1, no other value is taken for true), dim
+ *            SHAPE  kv_heads; kv_head_dim against head_dim
+ *            SHAPE  multiples of 32: q_rows, kv_rows, head_dim, head_dim_v (and its range), q_chunk_size,
+ *                   k_chunk_size; q_rows > kv_rows names q_rows
+ *            SHAPE  without a slot kv_batch, then gathered_batch, against batch; gathered_rows
+ *            SHAPE  no tensor above 2^62-1 bytes: q, kv, gathered, out, stats (also where stats is null),
+ *                   products not taken modulo anything
+ *            PARAM  logical_n in 1 .. ring_size*kv_rows
+ *            PARAM  balanced: has_prior = 1 names kv_actual_isl; q_rows != kv_rows names q_rows; q_rows/2
+ *                   no multiple of q_chunk_size names q_chunk_size; logical_n
+ *            PARAM  slot: kv_cache_batch_idx, batch, gathered_batch
+ *            PARAM  prior: kv_actual_isl < 0; q_rows >= kv_rows names q_rows; kv_rows % q_rows names kv_rows;
+ *                   kv_actual_isl % 32; logical_n - kv_actual_isl names logical_n
+ *            PARAM  chunked without prior: kv_rows % q_rows names kv_rows; logical_n rounded up to 32 below
+ *                   ring_size*q_rows names logical_n
+ *            PARAM  scale
+ *   sparse   PARAM  pointers in the order q_lift, q_pe, c_kv, k_pe, topk_indices, out. topk_indices must be
+ *                   null exactly if dense is not 0, be it a legal value or not (its range comes later)
+ *            PARAM  ranges: queries, keys, cores >= 1, threads >= 0, topk_tiled, dense, has_q_pos_offset,
+ *                   out_order; softmax_scale; q_pos_offset
+ *            SHAPE  batch, latent, heads, rope, topk (unless dense); queries % cores names queries
+ *            SHAPE  no tensor above 2^62-1 bytes: q_lift, q_pe, c_kv, k_pe, topk_indices (whole tiles if
+ *                   tiled), out, stats
+ *            INDEX  every listed index in 0 .. keys-1, also one that q_pos_offset would drop. The value is
+ *                   that of a bad entry; which one, if they differ, is the kernel's affair
+ *
+ * A field that its flag switches off is never looked at and may hold anything: scale, kv_cache_batch_idx
+ * and kv_actual_isl without has_scale, has_slot and has_prior, q_pos_offset (negative, too) without
+ * has_q_pos_offset, topk when dense.
+ */
+
 #define MLA_RING_SIZE_MAX    32 /* largest ring_size */
 #define MLA_TILE             32 /* tile height in rows: every row count of the ring is a multiple */
 #define MLA_LATENT           512 /* the sparse operation's latent width */
@@ -83,6 +127,9 @@ enum mla_out_order {
  *               kv_actual_isl .. logical_n-1, position g owned by rank
  *               (g div q_rows) mod ring_size, packed in increasing position from row 0; the rows
  *               left over are pad rows
+ *
+ * K chunks are cut in a rank's own rows: chunk c of a shard is its local rows c*k_chunk_size .. , whatever
+ * positions these have, so in the balanced and chunked layouts one may hold keys that are far apart.
  *
  * Pad rows of q are not read; they give out bits +0, m = -inf, l = +0. Keys that no row of the call
  * sees (positions >= logical_n, other slots, scratch) never matter, NaN and Inf included. A row

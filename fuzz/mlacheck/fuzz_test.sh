@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `mlacheck fuzz` from outside, in a build with the engine. usage: fuzz_test.sh BIN PLUGINS CORPUS
 set -u
-bin=$1 plugins=$2 corpus=$3
+bin=$1 plugins=$2 corpus=$3 source=$3/..
 mlacheck=$bin/mlacheck
 . "$(dirname "${BASH_SOURCE[0]}")/check.sh"
 
@@ -20,6 +20,28 @@ check 'the crash is a finding' 0 'the worker died' "$mlacheck" list findings --d
 check 'hang' 1 'timeout' "$mlacheck" fuzz --time 4 --limit 1 --op ring \
     --kernel "$plugins/bad/mla_bad_call_hang.so" --db "$dir/hang.db"
 check 'the hang is a finding' 0 'longer than --limit' "$mlacheck" list findings --db "$dir/hang.db"
+
+# A plug-in as anybody builds one, without the engine's counters, from an empty corpus: every target goes
+# on after its first inputs.
+"${CC:-cc}" -shared -fPIC -O2 -I"$source/impl" -o "$dir/plain.so" "$source/fuzz/plugin/example/example_plugin.c" -lm
+for op in ring sparse reject; do
+    code=0
+    [ "$op" = reject ] && code=77 # it promises no refusals: nothing can be judged
+    check "plug-in without counters: $op" "$code" ' 0 faults' "$mlacheck" fuzz --time 3 --op "$op" \
+        --kernel "$dir/plain.so" --db "$dir/plain-$op.db"
+    check "its engine ran to the end: $op" 0 'DONE' cat "$dir/plain-$op.db.fuzz/$op-0.log"
+    check "without a death: $op" 1 '' grep 'no interesting inputs' "$dir/plain-$op.db.fuzz/$op-0.log"
+done
+
+# Workers that die of nothing that can be shown are no success.
+mkdir "$dir/broken"
+cp "$mlacheck" "$dir/broken"
+for op in ring sparse reject; do
+    printf '#!/bin/sh\nexit 1\n' >"$dir/broken/fuzz_$op"
+    chmod +x "$dir/broken/fuzz_$op"
+done
+check 'workers that only die' 3 'without a case to show' "$dir/broken/mlacheck" fuzz --time 6 \
+    --db "$dir/broken.db"
 
 # A fault that needs other calls before it: the finding says so, and its line repeats it.
 check 'a kernel that remembers' 1 'fail-certain' "$mlacheck" fuzz --time 4 --op sparse \

@@ -47,6 +47,7 @@ static const char help[] =
     "  --json         end with one JSON object of counts\n";
 
 #define RESTARTS_MAX  20  /* of one worker: a kernel that always dies is known by then */
+#define SILENT_MAX    3   /* deaths in a row that are no finding: it cannot work */
 #define FINDINGS_MAX  10  /* printed at the end */
 #define GRACE_SECONDS 60  /* beyond its time a worker is killed */
 #define PRUNE_SECONDS 600 /* between two prunings of the database */
@@ -63,6 +64,7 @@ struct worker {
     pid_t pid;   /* 0: not running */
     double ends; /* of the phase */
     int restarts;
+    int silent;   /* deaths since the last one with a case to show for it */
     bool overdue; /* killed by us for taking too long */
 };
 
@@ -162,6 +164,7 @@ static void next_phase(struct worker *w)
     w->phase++;
     w->ends = 0;
     w->restarts = 0;
+    w->silent = 0;
 }
 
 /* Did the process die with a case in flight? Its note is still there then. */
@@ -191,9 +194,19 @@ static void recover(struct hunt *hunt, const struct worker *w, bool hang)
     mla_store_close(store);
 }
 
+/* What it was to do has not been done: the hunt is no success, and ends. */
+static void fail(struct hunt *hunt, struct worker *w, const char *how)
+{
+    fprintf(stderr, "mlacheck fuzz: worker %d %s; see %s/%s-%d.log\n", w->number, how, hunt->folder,
+            w->phases[w->phase].op, w->number);
+    hunt->failed = true;
+    w->phase = w->phases_n;
+}
+
 /*
  * A worker has ended. Exit codes: 0 its time is up, 3 it could not work, 70 an input took too long. A
- * note left behind says more than the code: a kernel may end the process with any.
+ * note left behind says more than the code: a kernel may end the process with any. Without one, nobody
+ * is to blame, which is no reason to go on for ever, nor to pass for a hunt that found nothing.
  */
 static void bury(struct hunt *hunt, struct worker *w, int status)
 {
@@ -208,17 +221,20 @@ static void bury(struct hunt *hunt, struct worker *w, int status)
         return;
     }
     if (code == 3 && !noted) {
-        fprintf(stderr, "mlacheck fuzz: worker %d could not work; see %s/%s-%d.log\n", w->number,
-                hunt->folder, w->phases[w->phase].op, w->number);
-        hunt->failed = true;
-        w->phase = w->phases_n;
+        fail(hunt, w, "could not work");
         return;
     }
     w->restarts++;
+    w->silent = noted ? 0 : w->silent + 1;
+    bool over = w->ends - mla_call_clock() < 2;
+    if (!mla_interrupted && (w->silent >= SILENT_MAX || (over && w->silent == w->restarts))) {
+        fail(hunt, w, "ended again and again, or at its end, without a case to show for it");
+        return;
+    }
     if (w->restarts > RESTARTS_MAX)
         printf("worker %d (%s) gave up after %d deaths\n", w->number, w->phases[w->phase].op,
                w->restarts);
-    if (w->ends - mla_call_clock() < 2 || w->restarts > RESTARTS_MAX)
+    if (over || w->restarts > RESTARTS_MAX)
         next_phase(w);
 }
 
