@@ -55,6 +55,12 @@ static bool explain(struct mla_probe *p, const struct mla_blame_weights *w, stru
     mla_blame_name_places(p, w, MLA_MARK_LESS, less);
     double lost = w->weight[MLA_MARK_MISSING] + w->weight[MLA_MARK_LESS];
     double won = w->weight[MLA_MARK_EXTRA] + w->weight[MLA_MARK_MORE];
+    bool left = p->lies != NULL && won == 0 && w->total < 1 - 0.5 * lost / (1 + lost);
+    if (missing_n + less_n > 0 && left)
+        return mla_blame_say(blame, MLA_CAUSE_KEYS_ELSEWHERE,
+                             "Keys are read from another place than their own, far from all that "
+                             "the call may read: %s, though the sum of the weights counts them.",
+                             missing_n > 0 ? missing : less);
     if (missing_n > 0 && won == 0)
         return mla_blame_say(blame, MLA_CAUSE_KEYS_MISSING, "Visible keys take no part: %s.",
                              missing);
@@ -78,6 +84,12 @@ static bool explain(struct mla_probe *p, const struct mla_blame_weights *w, stru
                              "The weight of %s sits on %s: keys or values are read from another "
                              "place than their own.",
                              missing, extra_n > 0 ? extra : more);
+    if (missing_n > 0 && extra_n > 0)
+        return mla_blame_say(
+            blame, missing_n >= extra_n ? MLA_CAUSE_KEYS_MISSING : MLA_CAUSE_KEYS_EXTRA,
+            "Visible keys take no part: %s. Keys that the row must not see do: %s. So it is masked "
+            "by the positions of another row or layout.",
+            missing, extra);
     return mla_blame_say(blame, MLA_CAUSE_UNKNOWN,
                          "Under equal scores %.3g of the weight is lost by visible keys and %.3g "
                          "won by keys that have it not: no single shift or count explains that.",
@@ -117,10 +129,7 @@ bool mla_blame_keys(struct mla_probe *p, struct mla_blame *blame)
     free(flat);
     if (!mla_blame_weights_measure(p, &w))
         found = mla_blame_say(blame, MLA_CAUSE_UNKNOWN,
-                              "The weights of the keys could not be measured: %s.",
-                              p->places_n / p->value_n >= MLA_PROBE_CALLS_MAX
-                                  ? "there are too many; shrink the case first"
-                                  : "the kernel did not return");
+                              "The kernel did not return when its weights were measured.");
     else if (!w.finite)
         found = mla_blame_say(blame, MLA_CAUSE_NOT_FINITE,
                               "The row is not finite even with all scores 0 and values 0 or 1.");

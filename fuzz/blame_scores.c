@@ -40,7 +40,7 @@ static bool collect(const struct mla_probe *p, const struct mla_blame_weights *w
                          .min_x = INFINITY};
     for (int64_t i = 0; s->list != NULL && i < p->places_n; i++) {
         double due = w->common * (double)p->times[i] * p->weights[i];
-        bool risen = p->times[i] > 0 && due < WEIGHT_MIN && w->measured[i] > 1e-3;
+        bool risen = p->times[i] > 0 && due < WEIGHT_MIN && w->measured[i] > 2 * WEIGHT_MIN;
         s->risen_n += risen;
         s->risen += risen ? w->measured[i] / w->total : 0;
         if (due < WEIGHT_MIN)
@@ -137,7 +137,7 @@ static bool explain(const struct mla_probe *p, const struct points *s, struct ml
         return mla_blame_say(
             blame, MLA_CAUSE_WEIGHTS_OFF,
             "The right keys have wrong weights, off by exp(%.4g * score): as if the "
-            "scale were %.4g times what it is.",
+            "scale were %.4g times the given one.",
             slope, 1 + slope);
     if (steps > 1)
         return mla_blame_say(blame, MLA_CAUSE_WEIGHTS_OFF,
@@ -217,11 +217,21 @@ static void silence_others(struct mla_probe *p)
             mla_probe_query_rope(p, i)[c] = 0;
 }
 
-/* Scores that a right kernel takes without harm. */
-#define SPAN 200.0 /* from the first visible place to the last */
-#define DEEP (-200000.0)
+/* Other rows and heads have the scores of this one with the other sign. */
+static void oppose_others(struct mla_probe *p)
+{
+    int64_t own = mla_probe_query_number(p, p->row);
+    for (int64_t i = 0; i < mla_probe_queries_n(p); i++)
+        for (int64_t c = 0; i != own && c < p->rope_n; c++)
+            mla_probe_query_rope(p, i)[c] ^= 0x8000;
+}
 
-enum profile { CASE, ALONE, RISING, FALLING, BELOW, PROFILES_N };
+/* Scores that a right kernel takes without harm. */
+#define SPAN   200.0 /* from the first visible place to the last */
+#define GENTLE 4.0   /* the same, with no weight too small to see */
+#define DEEP   (-200000.0)
+
+enum profile { CASE, ALONE, SLOPE, APART, RISING, FALLING, BELOW, PROFILES_N };
 
 static void set_profile(struct mla_probe *p, enum profile profile, double *scores)
 {
@@ -230,15 +240,18 @@ static void set_profile(struct mla_probe *p, enum profile profile, double *score
         visible += p->times[i] > 0;
     for (int64_t i = 0; i < p->places_n; i++) {
         double part = visible > 1 ? (double)seen / (double)(visible - 1) : 0;
-        scores[i] = profile == RISING    ? SPAN * (part - 0.5)
-                    : profile == FALLING ? SPAN * (0.5 - part)
-                    : profile == BELOW   ? DEEP
-                                         : p->case_scores[i];
+        scores[i] = profile == SLOPE || profile == APART ? GENTLE * (part - 0.5)
+                    : profile == RISING                  ? SPAN * (part - 0.5)
+                    : profile == FALLING                 ? SPAN * (0.5 - part)
+                    : profile == BELOW                   ? DEEP
+                                                         : p->case_scores[i];
         seen += p->times[i] > 0 && seen < visible - 1;
     }
     mla_probe_set_scores(p, scores);
     if (profile == ALONE)
         silence_others(p);
+    if (profile == APART)
+        oppose_others(p);
 }
 
 bool mla_blame_scores(struct mla_probe *p, struct mla_blame *blame)
@@ -246,6 +259,10 @@ bool mla_blame_scores(struct mla_probe *p, struct mla_blame *blame)
     static const char *const words[PROFILES_N] = {
         "That is under the case's scores.",
         "That is under the case's scores in this row and head, while all others have scores of 0: "
+        "it "
+        "depends on other rows or heads.",
+        "That is under scores that rise from -2 to 2, not under the case's.",
+        "That is under scores that rise from -2 to 2 in this row and head and fall in all others: "
         "it "
         "depends on other rows or heads.",
         "That is under scores that rise from -100 to 100, not under the case's.",

@@ -18,11 +18,12 @@ struct spot {
 static struct spot spot_of(const struct mla_probe *p, int64_t place)
 {
     const struct mla_ring_args *r = &p->tensors->ring;
+    int64_t at = mla_probe_lies(p, place);
     if (p->tensors->test.op != MLA_OP_RING)
-        return (struct spot){.position = place, .row = place};
-    struct spot s = {.rank = place / r->kv_rows / r->kv_batch,
-                     .batch = place / r->kv_rows % r->kv_batch,
-                     .row = place % r->kv_rows};
+        return (struct spot){.position = at, .row = at};
+    struct spot s = {.rank = at / r->kv_rows / r->kv_batch,
+                     .batch = at / r->kv_rows % r->kv_batch,
+                     .row = at % r->kv_rows};
     s.position = mla_oracle_key_position(r, s.rank, s.row);
     return s;
 }

@@ -26,25 +26,47 @@ static uint16_t *input(const struct mla_probe *p, const char *name, int64_t rank
     return (uint16_t *)(void *)tensor->guard.data + at;
 }
 
+int64_t mla_probe_lies(const struct mla_probe *p, int64_t place)
+{
+    return p->lies == NULL ? place : p->lies[place];
+}
+
+/* The place that lies at `at`, which must be made. */
+static int64_t place_at(const struct mla_probe *p, int64_t at)
+{
+    int64_t low = 0, high = p->places_n - 1;
+    if (p->lies == NULL)
+        return at;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (p->lies[middle] < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static int64_t place_of(const struct mla_probe *p, int64_t rank, int64_t batch, int64_t row)
 {
     const struct mla_ring_args *r = &p->tensors->ring;
-    return is_ring(p) ? (rank * r->kv_batch + batch) * r->kv_rows + row : row;
+    return place_at(p, is_ring(p) ? (rank * r->kv_batch + batch) * r->kv_rows + row : row);
 }
 
 uint16_t *mla_probe_value(const struct mla_probe *p, int64_t place)
 {
     const struct mla_ring_args *r = &p->tensors->ring;
+    int64_t at = mla_probe_lies(p, place);
     if (!is_ring(p))
-        return input(p, "c_kv", 0, place * MLA_LATENT);
+        return input(p, "c_kv", 0, at * MLA_LATENT);
     int64_t per_rank = r->kv_batch * r->kv_rows;
-    return input(p, "kv", place / per_rank, place % per_rank * r->head_dim);
+    return input(p, "kv", at / per_rank, at % per_rank * r->head_dim);
 }
 
 uint16_t *mla_probe_rope(const struct mla_probe *p, int64_t place)
 {
     if (!is_ring(p))
-        return input(p, "k_pe", 0, place * p->rope_n);
+        return input(p, "k_pe", 0, mla_probe_lies(p, place) * p->rope_n);
     return mla_probe_value(p, place) + p->value_n;
 }
 
@@ -223,6 +245,32 @@ static double dot(const uint16_t *a, const uint16_t *b, int64_t n)
     return sum;
 }
 
+/* The rows of the caches that are made, one after the other. false: no memory. */
+static bool number_places(struct mla_probe *p)
+{
+    const struct mla_ring_args *r = &p->tensors->ring;
+    const char *name = is_ring(p) ? "kv" : "c_kv";
+    int64_t ranks = is_ring(p) ? r->ring_size : 1, n = 0;
+    int64_t per_rank = is_ring(p) ? r->kv_batch * r->kv_rows : p->tensors->sparse.keys;
+    p->places_n = ranks * per_rank;
+    if (!mla_case_is_thin(&p->tensors->test))
+        return true;
+    for (int64_t rank = 0; rank < ranks; rank++) {
+        const struct mla_tensor *cache = mla_tensors_find(p->tensors, name, rank);
+        for (size_t e = 0; e < cache->made_n; e++)
+            n += cache->made[e].to - cache->made[e].from;
+    }
+    p->lies = malloc((size_t)n * sizeof *p->lies);
+    p->places_n = 0;
+    for (int64_t rank = 0; p->lies != NULL && rank < ranks; rank++) {
+        const struct mla_tensor *cache = mla_tensors_find(p->tensors, name, rank);
+        for (size_t e = 0; e < cache->made_n; e++)
+            for (int64_t i = cache->made[e].from; i < cache->made[e].to; i++)
+                p->lies[p->places_n++] = rank * per_rank + i;
+    }
+    return p->lies != NULL;
+}
+
 /* times[]: which keys the row sees, by the oracle's own list. */
 static bool count_visible(struct mla_probe *p)
 {
@@ -281,7 +329,10 @@ static void take_case_error(struct mla_probe *p)
         }
         p->case_finite = p->case_finite && isfinite(p->out[c]);
         double error = fabs(p->out[c] - o) / (size > 0 ? size : 1);
-        p->case_error = fmax(p->case_error, error);
+        if (error >= p->case_error) {
+            p->case_error = error;
+            p->case_size = size;
+        }
     }
 }
 
@@ -289,24 +340,27 @@ bool mla_probe_begin(struct mla_probe *p, const struct mla_case *test,
                      const struct mla_kernel *kernel, struct mla_row row, double call_seconds,
                      char error[MLA_CASE_ERROR_MAX])
 {
-    const struct mla_ring_args *r = &test->ring;
     *p = (struct mla_probe){.kernel = kernel,
                             .call_seconds = call_seconds,
                             .row = row,
                             .value_n = mla_case_value_width(test),
                             .rope_n = mla_case_width(test) - mla_case_value_width(test)};
     p->has_stats = test->stats && (kernel->promises & MLA_PROMISE_STATS) != 0;
-    p->places_n =
-        test->op == MLA_OP_RING ? r->ring_size * r->kv_batch * r->kv_rows : test->sparse.keys;
     if (mla_tensors_make(test, 0, &p->tensors, error) != MLA_OK)
         return false;
+    snprintf(error, MLA_CASE_ERROR_MAX, "out of memory");
+    if (!number_places(p))
+        return false;
+    snprintf(error, MLA_CASE_ERROR_MAX, "there are too many keys; shrink the case first");
+    if (p->places_n > MLA_PROBE_CALLS_MAX * p->value_n)
+        return false;
+    snprintf(error, MLA_CASE_ERROR_MAX, "out of memory");
     size_t n = (size_t)p->places_n;
     p->times = calloc(n, sizeof *p->times);
     p->case_scores = calloc(n, sizeof *p->case_scores);
     p->scores = calloc(n, sizeof *p->scores);
     p->weights = calloc(n, sizeof *p->weights);
     p->out = calloc((size_t)p->value_n, sizeof *p->out);
-    snprintf(error, MLA_CASE_ERROR_MAX, "out of memory");
     if (p->times == NULL || p->case_scores == NULL || p->scores == NULL || p->weights == NULL ||
         p->out == NULL || !count_visible(p))
         return false;
@@ -325,6 +379,7 @@ void mla_probe_end(struct mla_probe *p)
     free(p->scores);
     free(p->case_scores);
     free(p->times);
+    free(p->lies);
     mla_tensors_free(p->tensors);
     memset(p, 0, sizeof *p);
 }

@@ -18,6 +18,7 @@
 
 /*
  * Places are where a key can lie: ring (rank * kv_batch + batch) * kv_rows + row, sparse the cache row.
+ * Of a thin cache (mla_case_is_thin) only the rows that are made count, and are numbered without gaps.
  * Arrays have places_n entries.
  */
 struct mla_probe {
@@ -28,6 +29,7 @@ struct mla_probe {
     int64_t value_n;    /* columns of the value */
     int64_t rope_n;     /* columns that are score only */
     int64_t places_n;
+    int64_t *lies;       /* thin: where each place lies, rising; NULL: place i lies at i */
     int64_t visible_n;   /* keys the row attends to, copies counted */
     int64_t *times;      /* how often it attends to the key there; 0: hidden from it */
     double *case_scores; /* scale * score in the case; hidden places: the largest visible one */
@@ -35,6 +37,7 @@ struct mla_probe {
     double *weights;     /* what the definition makes of them for one copy; 0 for hidden places */
     double *out;         /* the row's result of the last call, natural column order */
     double case_error;   /* of the case itself: max over columns of |out - o| / sum w|v| */
+    double case_size;    /* sum w|v| in the column where that is */
     bool case_finite;    /* every column of that was finite */
     bool has_stats;      /* the case asks for statistics, and the kernel promises them */
     double lse_due;      /* log-sum-exp under the scores set last */
@@ -54,6 +57,8 @@ bool mla_probe_begin(struct mla_probe *probe, const struct mla_case *test,
                      char error[MLA_CASE_ERROR_MAX]);
 void mla_probe_end(struct mla_probe *probe);
 
+/* Where a place lies, numbered as if all rows were made. */
+int64_t mla_probe_lies(const struct mla_probe *probe, int64_t place);
 /* The score-only columns of the key at a place, its value, and those of query row n of all. */
 uint16_t *mla_probe_rope(const struct mla_probe *probe, int64_t place);
 uint16_t *mla_probe_value(const struct mla_probe *probe, int64_t place);

@@ -2,6 +2,8 @@
  *
  * relations_fields.c - relations that change fields of the call and leave its numbers alone.
  */
+#include <string.h>
+
 #include "fuzz/relations_internal.h"
 
 /* Threads and links: the work is cut differently, the arithmetic is not. */
@@ -24,10 +26,13 @@ enum mla_tie mla_vary_cores(const struct mla_tensors *first, struct mla_case *te
     return test->sparse.queries == 1 ? MLA_TIE_NONE : MLA_TIE_BITS;
 }
 
-/* Other garbage where nothing may be read. A poisoned future stays NaN: it is read by some rows. */
+/* Other garbage where nothing may be read. A poisoned future stays NaN: it is read by some rows. So may a
+ * key be that a replaced entry of a list names: the recipe takes it for hidden. */
 enum mla_tie mla_vary_poison(const struct mla_tensors *first, struct mla_case *test)
 {
-    (void)first;
+    for (size_t i = 0; i < first->test.put_n; i++)
+        if (strcmp(first->test.put[i].tensor, "topk_indices") == 0)
+            return MLA_TIE_NONE;
     test->poison = test->poison == MLA_POISON_NOISE ? MLA_POISON_NAN : MLA_POISON_NOISE;
     return MLA_TIE_BITS;
 }

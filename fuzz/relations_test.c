@@ -220,6 +220,23 @@ static void test_honest_kernels_keep_them(void **state)
     assert_true(judged > cases_n());
 }
 
+/* Entry 98 is replaced by a row that nothing else lists: it has poison, and is not hidden. */
+static void test_replaced_entry_is_not_hidden(void **state)
+{
+    static const char line[] =
+        "sparse v=1 S=1 S_kv=528 H=16 Rr=128 K=128 tiled=0 dense=0 offset=- order=mx4 cores=1 "
+        "threads=1 scale=0x1.14f5b8p-3 family=profile region=lofty amount=3 indices=ends "
+        "poison=noise stats=0 seed=3188801975 rows=0 row_seed=29598 slow=0 set=- "
+        "put=topk_indices.0@98:1e3";
+    const struct mla_fault *controls = mla_fault_controls(&(size_t){0});
+    struct mla_case test;
+    char error[MLA_CASE_ERROR_MAX];
+    (void)state;
+    assert_int_equal(mla_case_parse(line, strlen(line), &test, error), MLA_OK);
+    struct mla_verdict verdict = judge(controls[0].kernel, &test, bit_of("hidden"), 0);
+    assert_int_equal(verdict.kind, MLA_VERDICT_PASS);
+}
+
 /* An honest kernel that works in another order when asked for another number of threads, as it may:
  * it promises no bits. With the promise it is accused. */
 static const struct mla_kernel *forwards, *backwards;
@@ -690,6 +707,7 @@ int main(void)
         cmocka_unit_test(test_the_table),
         cmocka_unit_test(test_truths_agree),
         cmocka_unit_test(test_honest_kernels_keep_them),
+        cmocka_unit_test(test_replaced_entry_is_not_hidden),
         cmocka_unit_test(test_no_bits_without_a_promise),
         cmocka_unit_test(test_unsupported_calls_are_not_looked_at),
         cmocka_unit_test(test_no_relation_makes_values_infinite),
