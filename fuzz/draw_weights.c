@@ -186,7 +186,7 @@ static const struct weight sparse_keys_huge[] = {{1, (1 << 22) + 1},
 /* q_pos_offset */
 static const struct weight sparse_offset[] = {
     {2, MLA_EDGE_ZERO},    {2, MLA_EDGE_ONE}, {3, MLA_EDGE_KEYS}, {3, MLA_EDGE_HALF},
-    {1, MLA_EDGE_FOREVER}, {2, MLA_EDGE_ANY}, {1, MLA_EDGE_BLOCK}};
+    {3, MLA_EDGE_FOREVER}, {2, MLA_EDGE_ANY}, {1, MLA_EDGE_BLOCK}};
 static const struct weight sparse_order[] = {{3, MLA_OUT_MX4}, {1, MLA_OUT_NATURAL}};
 static const struct weight sparse_threads[] = {{1, 0}, {3, 1}, {1, 2}, {1, 3}, {1, 5}};
 static const struct weight sparse_large[] = {{8, MLA_SPARSE_LONG},

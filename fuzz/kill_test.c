@@ -62,7 +62,9 @@ static const struct {
     const char *name;
     const char *waits_for;
 } rare[] = {
-    {"none-so-far", "to be filled"},
+    {"worker-rounds-down", "statistics, two cores and the relation of threads"},
+    {"cores-reverse-lists", "statistics, two cores and the relation of threads"},
+    {"tiled-one-block", "129 rows and tiled lists"},
 };
 
 static bool is_rare(const char *name)
