@@ -26,7 +26,7 @@
 #include "fuzz/relations.h"
 #include "impl/registry.h"
 
-#define SCAN_MAX 600 /* drawn cases until one shows what is looked for */
+#define SCAN_MAX 2000 /* drawn cases until one shows what is looked for */
 
 static int cases_n(void)
 {
@@ -156,6 +156,8 @@ static int hold_truths(const struct mla_relation *relation, const struct mla_cas
     struct mla_case varied = *test;
     char error[MLA_CASE_ERROR_MAX];
     int compared = 0;
+    if (relation->arrange != NULL && mla_case_is_thin(test))
+        return 0; /* it would make all of the cache */
     assert_int_equal(mla_tensors_make(test, 0, &a, error), MLA_OK);
     if (is_exact(relation, test) && relation->vary(a, &varied) != MLA_TIE_NONE) {
         if (mla_case_problem(&varied, INT64_MAX, error) != NULL)
