@@ -60,7 +60,7 @@ static size_t ring(const struct mla_case *test, struct mla_breakage list[MLA_BRE
         {2, "has_prior", "2 -1", 0},
         {2, "dim", "0 1 3 -1 -2", 0},
         /* shapes */
-        {2, "kv_heads", "0 2 -1 128", 0},
+        {4, "kv_heads", "0 2 -1 8 128", 0},
         {1, "kv_head_dim", "0 32 2147483647 -64", 0},
         {1, "kv_head_dim", NULL, r->head_dim + 32},
         {2, "head_dim", "0 -64 63 33 9223372036854775776 4611686018427387904", 0},
