@@ -63,6 +63,8 @@ enum mla_region {
     MLA_REGION_LARGEST,
     MLA_REGION_ONES,
     MLA_REGION_FAINT,
+    MLA_REGION_BENEATH,
+    MLA_REGION_CHASM, /* family profile: one key in 16 lies 9e6 and more below the others */
     MLA_REGION_N
 };
 

@@ -173,6 +173,15 @@ static const char *violation_problem(const struct mla_case *test, const struct m
     return error;
 }
 
+/* An array that is null has no entry that could be set. */
+static bool is_entry_of_null(const struct mla_case *test)
+{
+    const struct mla_violation *set = test->set;
+    size_t n = strlen(set[0].field);
+    return test->set_n == 2 && strcmp(set[0].value, "null") == 0 &&
+           strncmp(set[1].field, set[0].field, n) == 0 && set[1].field[n] == '[';
+}
+
 static const char *change_problem(const struct mla_case *test, char error[MLA_CASE_ERROR_MAX])
 {
     for (size_t i = 0; i < test->put_n; i++)
@@ -181,6 +190,11 @@ static const char *change_problem(const struct mla_case *test, char error[MLA_CA
     for (size_t i = 0; i < test->set_n; i++)
         if (violation_problem(test, &test->set[i], error) != NULL)
             return error;
+    if (is_entry_of_null(test)) {
+        snprintf(error, MLA_CASE_ERROR_MAX, "set = %s@%" PRId64 ":%s: %s is null, without entries",
+                 test->set[1].field, test->set[1].at, test->set[1].value, test->set[0].field);
+        return error;
+    }
     if (test->set_n > 0 && !is_refused(test)) {
         snprintf(error, MLA_CASE_ERROR_MAX, "set = %s@%" PRId64 ":%s: breaks no rule of this call",
                  test->set[0].field, test->set[0].at, test->set[0].value);

@@ -14,11 +14,12 @@
 #define RING_WORK_MAX     ((int64_t)6500000)
 #define SPARSE_WORK_MAX   ((int64_t)4700000)
 #define BYTES_MAX         ((int64_t)1100000)
-#define RING_LARGE_WORK   ((int64_t)24000000)
+#define RING_LARGE_WORK   ((int64_t)25200000)
 #define SPARSE_LARGE_WORK ((int64_t)40000000)
 #define RING_LARGE_BYTES  ((int64_t)8000000)
 #define SPARSE_MEDIUM     ((int64_t)12000000)
 #define RING_MEDIUM       ((int64_t)15000000)
+#define STAIRS_MAX        ((int64_t)40) /* dense rows that see their prefix, where S is large */
 #define RING_SLOW_WORK    ((int64_t)600000)
 #define SPARSE_SLOW_WORK  ((int64_t)300000)
 
@@ -68,7 +69,7 @@ static void fix_ring_sizes(struct mla_ring_args *r, bool large)
     r->head_dim = tiles(r->head_dim, 18);
     r->head_dim = r->head_dim < 64 ? 64 : r->head_dim;
     r->head_dim_v = clamp(tiles(r->head_dim_v, 18), 32, r->head_dim - 32);
-    r->q_rows = tiles(r->q_rows, 6);
+    r->q_rows = tiles(r->q_rows, 10);
     r->q_chunk_size = tiles(r->q_chunk_size, 16);
     r->k_chunk_size = tiles(r->k_chunk_size, 16);
     r->num_links = clamp(r->num_links, 1, 64);
@@ -224,6 +225,28 @@ static void fix_ring(struct mla_case *test)
     test->future = test->has_future ? clamp(test->future, 0, all) : 0;
 }
 
+/* Of distinct rows of the cache, those below the offset: a row keeps few of its list, and many rows
+ * cost little. */
+static bool is_mostly_dropped(const struct mla_case *test)
+{
+    const struct mla_sparse_args *s = &test->sparse;
+    return !s->dense && s->topk == 128 && s->heads == 16 && s->has_q_pos_offset &&
+           s->q_pos_offset <= s->keys / 16 - s->queries && test->indices <= MLA_INDICES_REVERSED;
+}
+
+/* Work that mla_case_work does not count rightly, and that any case may have: height alone. Of rows
+ * as tall as the index tile's edge only the smallest head and list. */
+static bool is_cheap_height(const struct mla_case *test)
+{
+    const struct mla_sparse_args *s = &test->sparse;
+    bool small = s->heads == 16 && (s->dense || s->topk == 128);
+    if (mla_case_may_be_large(test) && s->queries >= 127)
+        return small && !s->dense && s->keys <= 1024;
+    if (mla_case_may_be_medium(test) && s->dense && !s->has_q_pos_offset)
+        return small && s->queries <= STAIRS_MAX && s->keys <= s->queries + 8;
+    return is_mostly_dropped(test) && s->queries <= 12;
+}
+
 static void fix_sparse(struct mla_case *test)
 {
     struct mla_sparse_args *s = &test->sparse;
@@ -235,9 +258,16 @@ static void fix_sparse(struct mla_case *test)
         s->dense = 1; /* a list has 128 entries at least */
     }
     bool thin = s->keys >= THIN_ROWS_FROM && !s->dense;
-    s->queries = clamp(s->queries, 1, thin ? 2 : large ? 130 : 12);
+    s->queries = clamp(s->queries, 1,
+                       thin                 ? 2
+                       : large              ? 130
+                       : medium && s->dense ? STAIRS_MAX
+                                            : 12);
     s->keys = thin ? clamp(s->keys, (INT32_MAX >> 9) + 2, ((int64_t)1 << 23) + 200)
-                   : clamp(s->keys, 1, large ? 65538 : 700);
+                   : clamp(s->keys, 1,
+                           large    ? 65538
+                           : medium ? 4098
+                                    : 700);
     s->heads = clamp(s->heads / 16, 1, 8) * 16;
     s->rope = clamp(s->rope, 1, MLA_ROPE_MAX);
     s->topk = clamp(s->topk / 128, 1, thin ? 2 : 16) * 128;
@@ -249,9 +279,7 @@ static void fix_sparse(struct mla_case *test)
     s->q_pos_offset = s->q_pos_offset < 0 ? 0 : s->q_pos_offset;
     if (!(s->softmax_scale > 0 && s->softmax_scale < 0x1p100f))
         s->softmax_scale = 0x1p-4f;
-    /* Only the smallest head and list may be as tall as the index tile's edge. */
-    bool tall = large && s->queries >= 127 && s->topk == 128 && s->heads == 16 && s->keys <= 1024;
-    while (!tall && mla_case_work(test) > most) {
+    while (!is_cheap_height(test) && mla_case_work(test) > most) {
         if (s->queries > 2)
             s->queries = s->queries / 2;
         else if (s->heads > 16)

@@ -250,6 +250,22 @@ static void test_reject_cases_always_break_a_rule(void **state)
     }
 }
 
+/* An array that is null has no entries to set: such a pair could not be made. */
+static void test_entry_of_a_null_array(void **state)
+{
+    char error[MLA_CASE_ERROR_MAX];
+    struct mla_case test;
+    (void)state;
+    mla_case_init(&test, MLA_OP_RING);
+    test.set_n = 2;
+    test.set[0] = (struct mla_violation){"kv", 0, "null"};
+    test.set[1] = (struct mla_violation){"kv[0]", 0, "null"};
+    assert_non_null(mla_case_problem(&test, INT64_MAX, error));
+    assert_non_null(strstr(error, "kv is null"));
+    test.set[1] = (struct mla_violation){"gathered[0]", 0, "null"};
+    assert_null(mla_case_problem(&test, INT64_MAX, error));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +278,7 @@ int main(void)
         cmocka_unit_test(test_draws_are_valid_and_repeat),
         cmocka_unit_test(test_any_bytes_are_some_case),
         cmocka_unit_test(test_reject_cases_always_break_a_rule),
+        cmocka_unit_test(test_entry_of_a_null_array),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

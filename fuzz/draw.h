@@ -36,6 +36,7 @@ enum mla_choice {
     MLA_CHOICE_RING_FRESH,
     MLA_CHOICE_SPARSE_QUERIES,
     MLA_CHOICE_SPARSE_QUERIES_FEW,
+    MLA_CHOICE_SPARSE_QUERIES_DROPPED,
     MLA_CHOICE_SPARSE_TOPK,
     MLA_CHOICE_SPARSE_HEADS,
     MLA_CHOICE_SPARSE_ROPE,
@@ -45,6 +46,7 @@ enum mla_choice {
     MLA_CHOICE_SPARSE_ORDER,
     MLA_CHOICE_SPARSE_THREADS,
     MLA_CHOICE_SPARSE_LARGE,
+    MLA_CHOICE_SPARSE_MEDIUM,
     MLA_CHOICE_INDICES,
     MLA_CHOICE_ROWS,
     MLA_CHOICE_NEAR,
@@ -53,13 +55,19 @@ enum mla_choice {
 };
 
 enum mla_ring_mode { MLA_MODE_CONTIGUOUS, MLA_MODE_BALANCED, MLA_MODE_CHUNKED, MLA_MODE_ROTATED };
-enum mla_ring_large { MLA_RING_WIDE, MLA_RING_MANY_HEADS, MLA_RING_FULL_WIDTH };
+enum mla_ring_large {
+    MLA_RING_WIDE,
+    MLA_RING_MANY_HEADS,
+    MLA_RING_FULL_WIDTH,
+    MLA_RING_STRADDLING
+};
 enum mla_ring_slot { MLA_SLOT_NONE, MLA_SLOT_FEW, MLA_SLOT_HUGE };
 enum mla_ring_threads { MLA_THREADS_RANKS = -1, MLA_THREADS_ONE_MORE = -2, MLA_THREADS_TWICE = -3 };
 enum mla_sparse_large {
     MLA_SPARSE_LONG,
     MLA_SPARSE_MANY_HEADS,
     MLA_SPARSE_TALL,
+    MLA_SPARSE_STAIRS, /* dense, each row one key more than the last */
     MLA_SPARSE_WIDE_CACHE
 };
 
@@ -76,8 +84,10 @@ extern const struct mla_draw_chances {
     int32_t default_scale; /* scale absent */
     int32_t sparse_huge;   /* a cache beyond 2^31 elements */
     int32_t sparse_dense;
-    int32_t long_is_flat; /* weights of a long row are equal */
-    int32_t second_rule;  /* a refused call breaks two rules */
+    int32_t long_is_flat;   /* weights of a long row are equal */
+    int32_t second_rule;    /* a refused call breaks two rules */
+    int32_t tall_list;      /* .. or one of a list of more than 128 rows */
+    int32_t sparse_dropped; /* q_pos_offset leaves a row few keys, and room for many rows */
 } mla_draw_chances;
 
 bool mla_draw_chance(struct mla_rng *rng, int32_t of_1024);
@@ -129,7 +139,21 @@ float mla_draw_scale(struct mla_rng *rng);
  * judged at least, or the case would judge nothing. */
 void mla_draw_leave_a_row(struct mla_case *test);
 
-/* ---- broken rules: draw_violation.c ---- */
+/* ---- broken rules: draw_rules.c, draw_violation.c ---- */
+
+/* A field and values of it that may break a rule of a call: a text of words separated by spaces, or
+ * (NULL) one number. */
+struct mla_breakage {
+    int32_t weight;
+    const char *field; /* "q[0]" stands for any rank */
+    const char *values;
+    int64_t value;
+};
+#define MLA_BREAKAGES_MAX  96
+#define MLA_BREAKAGE_INDEX "index" /* for values: an entry of the list that is no cache row */
+
+/* All that drawing knows for a call; returns how many. */
+size_t mla_draw_breakages(const struct mla_case *test, struct mla_breakage list[MLA_BREAKAGES_MAX]);
 
 /* Does this alone make the call, otherwise valid, one that must be refused? */
 bool mla_draw_breaks_a_rule(const struct mla_case *test, const struct mla_violation *v);

@@ -108,8 +108,23 @@ static enum mla_ring_mode make_long(struct mla_case *test, struct mla_rng *rng)
     return mla_rng_chance(rng, 1, 2) ? MLA_MODE_CHUNKED : MLA_MODE_ROTATED;
 }
 
+/* Half a shard that chunks do not divide, and is longer than one: of one rank, the least there is of
+ * two, or more than that. */
+static enum mla_ring_mode make_straddling(struct mla_ring_args *r, bool large, struct mla_rng *rng)
+{
+    make_narrow(r);
+    r->batch = r->kv_batch = 1;
+    r->has_slot = 0;
+    r->ring_size = large || mla_rng_chance(rng, 3, 4) ? 2 : 1;
+    r->q_rows = (large ? 8 : r->ring_size == 2 ? 6 : 10) * MLA_TILE;
+    r->k_chunk_size = (large ? 3 : r->ring_size == 2 ? 2 : 2 + mla_rng_below(rng, 3)) * MLA_TILE;
+    r->q_chunk_size = MLA_TILE;
+    return MLA_MODE_BALANCED;
+}
+
 /* What is too much for every case, one thing at a time. */
-static void make_large(struct mla_ring_args *r, struct mla_rng *rng)
+static enum mla_ring_mode make_large(struct mla_ring_args *r, enum mla_ring_mode mode,
+                                     struct mla_rng *rng)
 {
     switch ((enum mla_ring_large)mla_draw_choice(rng, MLA_CHOICE_RING_LARGE)) {
     case MLA_RING_WIDE:
@@ -124,20 +139,10 @@ static void make_large(struct mla_ring_args *r, struct mla_rng *rng)
         r->head_dim = 576;
         r->head_dim_v = 512;
         break;
+    case MLA_RING_STRADDLING:
+        return make_straddling(r, true, rng);
     }
-}
-
-/* Half a shard that chunks do not divide, and is longer than one: the least there is. */
-static enum mla_ring_mode make_straddling(struct mla_ring_args *r)
-{
-    make_narrow(r);
-    r->batch = r->kv_batch = 1;
-    r->has_slot = 0;
-    r->ring_size = 2;
-    r->q_rows = 6 * MLA_TILE;
-    r->k_chunk_size = 2 * MLA_TILE;
-    r->q_chunk_size = MLA_TILE;
-    return MLA_MODE_BALANCED;
+    return mode;
 }
 
 /* In the later half of the queries: the rows before it are the ones to be judged. */
@@ -167,9 +172,9 @@ void mla_draw_ring(struct mla_case *test, struct mla_rng *rng)
     r->scale = r->has_scale ? mla_draw_scale(rng) : 0;
     draw_slot(r, rng);
     if (mla_case_may_be_large(test)) {
-        make_large(r, rng);
+        mode = make_large(r, mode, rng);
     } else if (mla_case_may_be_medium(test) && mla_rng_chance(rng, 1, 4)) {
-        mode = make_straddling(r);
+        mode = make_straddling(r, false, rng);
     } else if (mla_draw_chance(rng, mla_draw_chances.ring_long)) {
         mode = make_long(test, rng);
         slabs = mla_draw_choice(rng, MLA_CHOICE_RING_SLABS_LONG);

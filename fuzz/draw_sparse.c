@@ -4,11 +4,13 @@
  */
 #include "fuzz/draw.h"
 
-/* Rows across an edge of the tiled index layout. With an offset of 0 most of a list is dropped, and
- * so much height is cheap. */
+/* Rows across an edge of the tiled index layout, mostly on several cores. With an offset of 0 most of
+ * a list is dropped, and so much height is cheap. */
 static void make_tall(struct mla_sparse_args *s, struct mla_rng *rng)
 {
     s->queries = 127 + mla_rng_below(rng, 4);
+    if (s->queries < 129 && mla_rng_chance(rng, 1, 3))
+        s->queries += 2;
     s->topk = 128;
     s->heads = 16;
     s->keys = mla_rng_chance(rng, 1, 4) ? 100 : 1000;
@@ -16,6 +18,30 @@ static void make_tall(struct mla_sparse_args *s, struct mla_rng *rng)
     s->dense = 0;
     s->has_q_pos_offset = s->keys == 1000;
     s->q_pos_offset = 0;
+}
+
+/* Several rows on several cores, tiled or not, each with a few keys of its list. */
+static void make_dropped(struct mla_case *test, struct mla_rng *rng)
+{
+    struct mla_sparse_args *s = &test->sparse;
+    s->queries = mla_draw_choice(rng, MLA_CHOICE_SPARSE_QUERIES_DROPPED);
+    s->heads = 16;
+    s->topk = 128;
+    s->dense = 0;
+    s->has_q_pos_offset = 1;
+    s->q_pos_offset = mla_rng_below(rng, 3);
+    s->keys = 256 + mla_rng_below(rng, 64);
+    test->indices = (int32_t)mla_rng_below(rng, MLA_INDICES_REVERSED + 1);
+}
+
+/* More than 32 dense rows, of which each sees one key more than the last. */
+static void make_stairs(struct mla_sparse_args *s, struct mla_rng *rng)
+{
+    s->queries = 34 + mla_rng_below(rng, 7);
+    s->heads = 16;
+    s->dense = 1;
+    s->has_q_pos_offset = 0;
+    s->keys = s->queries + mla_rng_below(rng, 8);
 }
 
 /* Many keys a row. Half of the time their weights are equal, which is what short sums fail at. */
@@ -27,12 +53,23 @@ static void make_long(struct mla_case *test, int64_t blocks_max, struct mla_rng 
     s->topk = 128 * (3 + mla_rng_below(rng, blocks_max - 2));
     if (mla_rng_chance(rng, 1, 4))
         s->topk = 128 * blocks_max;
+    if (mla_rng_chance(rng, 1, 4)) /* see draw_offset */
+        test->indices = MLA_INDICES_LEADING + (int32_t)mla_rng_below(rng, 3);
     int64_t beside = mla_rng_below(rng, 3) - 1;
     s->keys = mla_rng_chance(rng, 1, 4) ? 100 : s->topk + beside;
     if (mla_draw_chance(rng, mla_draw_chances.long_is_flat)) {
         test->family = mla_family_find("profile");
         test->region = MLA_REGION_FLAT;
     }
+}
+
+/* Indices of more than 12 or 16 bits, mostly listed. */
+static void make_wide(struct mla_case *test, int64_t keys, struct mla_rng *rng)
+{
+    test->sparse.dense = 0;
+    test->sparse.keys = keys + mla_rng_below(rng, 3);
+    if (mla_rng_chance(rng, 3, 4))
+        test->indices = MLA_INDICES_ENDS;
 }
 
 /* What is too much for every case, one thing at a time. */
@@ -52,10 +89,26 @@ static void make_large(struct mla_case *test, struct mla_rng *rng)
     case MLA_SPARSE_TALL:
         make_tall(s, rng);
         break;
+    case MLA_SPARSE_STAIRS:
+        make_stairs(s, rng);
+        break;
     case MLA_SPARSE_WIDE_CACHE:
-        s->dense = 0;
-        s->keys = mla_rng_chance(rng, 1, 2) ? 4096 : 65536;
-        s->keys += mla_rng_below(rng, 3);
+        make_wide(test, mla_rng_chance(rng, 1, 4) ? 4096 : 65536, rng);
+        break;
+    }
+}
+
+static void make_medium(struct mla_case *test, struct mla_rng *rng)
+{
+    switch ((enum mla_sparse_large)mla_draw_choice(rng, MLA_CHOICE_SPARSE_MEDIUM)) {
+    case MLA_SPARSE_STAIRS:
+        make_stairs(&test->sparse, rng);
+        break;
+    case MLA_SPARSE_WIDE_CACHE:
+        make_wide(test, 4096, rng);
+        break;
+    default:
+        make_long(test, 5, rng);
         break;
     }
 }
@@ -69,12 +122,28 @@ static void make_huge(struct mla_case *test, struct mla_rng *rng)
     s->topk = 128;
     s->dense = 0;
     s->keys = mla_draw_choice(rng, MLA_CHOICE_SPARSE_KEYS_HUGE);
-    if (mla_rng_chance(rng, 1, 2))
+    if (s->keys > 1 << 23) /* then k_pe, too, can be beyond 2^31 bytes */
+        s->rope = MLA_ROPE_MAX;
+    if (mla_rng_chance(rng, 3, 4))
         test->indices = MLA_INDICES_ENDS;
 }
 
-static void draw_offset(struct mla_sparse_args *s, struct mla_rng *rng)
+/* The recipe has whole blocks from the upper half of the cache. */
+static bool is_halved(const struct mla_case *test)
 {
+    return test->sparse.topk > 128 && !test->sparse.dense && test->indices >= MLA_INDICES_LEADING &&
+           test->indices <= MLA_INDICES_TRAILING;
+}
+
+static void draw_offset(struct mla_case *test, struct mla_rng *rng)
+{
+    struct mla_sparse_args *s = &test->sparse;
+    if (is_halved(test) &&
+        mla_rng_chance(rng, 3, 4)) { /* for every row the upper half is dropped */
+        s->has_q_pos_offset = 1;
+        s->q_pos_offset = s->keys / 2 > s->queries ? s->keys / 2 - s->queries : 0;
+        return;
+    }
     if (s->topk > 128 && mla_rng_chance(rng, 1, 2)) { /* a second block, hardly begun, costs less */
         s->has_q_pos_offset = 1;
         s->q_pos_offset = s->keys * 5 / 8;
@@ -89,6 +158,10 @@ static void draw_offset(struct mla_sparse_args *s, struct mla_rng *rng)
 static void draw_cores(struct mla_sparse_args *s, struct mla_rng *rng)
 {
     int64_t any = 2 + mla_rng_below(rng, 3), kind = mla_rng_below(rng, 6);
+    if (s->queries > 128) { /* of 129 the one, of 130 the other */
+        any = 2 + s->queries % 2;
+        kind += 1;
+    }
     s->cores = kind < 2 ? 1 : kind < 4 ? any : s->queries;
     s->threads = mla_draw_choice(rng, MLA_CHOICE_SPARSE_THREADS);
 }
@@ -108,13 +181,16 @@ void mla_draw_sparse(struct mla_case *test, struct mla_rng *rng)
     if (mla_case_may_be_large(test))
         make_large(test, rng);
     else if (mla_case_may_be_medium(test))
-        make_long(test, 5, rng);
+        make_medium(test, rng);
     else if (mla_draw_chance(rng, mla_draw_chances.sparse_huge))
         make_huge(test, rng);
+    else if (mla_draw_chance(rng, mla_draw_chances.sparse_dropped))
+        make_dropped(test, rng);
     else if (!s->dense || s->keys > 64) /* few keys leave room for many rows */
         s->queries = mla_draw_choice(rng, MLA_CHOICE_SPARSE_QUERIES_FEW);
-    if (!s->has_q_pos_offset) /* otherwise the choice is made above */
-        draw_offset(s, rng);
+    bool is_stairs = s->dense && s->queries > 32;
+    if (!s->has_q_pos_offset && !is_stairs) /* otherwise the choice is made above */
+        draw_offset(test, rng);
     s->out_order = (int32_t)mla_draw_choice(rng, MLA_CHOICE_SPARSE_ORDER);
     draw_cores(s, rng);
     s->softmax_scale = mla_draw_scale(rng);

@@ -45,7 +45,8 @@ static const struct recipe recipes[] = {
     {8, &mla_family_profile, MLA_REGION_EQUAL_MAXIMA},
     {8, &mla_family_profile, MLA_REGION_CLUSTERS},
     {8, &mla_family_profile, MLA_REGION_SATURATED},
-    {6, &mla_family_profile, MLA_REGION_ABYSS},
+    {4, &mla_family_profile, MLA_REGION_ABYSS},
+    {5, &mla_family_profile, MLA_REGION_CHASM},
     {8, &mla_family_profile, MLA_REGION_RAW},
     {8, &mla_family_profile, MLA_REGION_HEADS},
     /* the whole width takes part in the scores */
@@ -68,6 +69,7 @@ static const struct recipe recipes[] = {
     {5, &mla_family_special, MLA_REGION_LARGEST},
     {5, &mla_family_special, MLA_REGION_ONES},
     {8, &mla_family_special, MLA_REGION_FAINT},
+    {12, &mla_family_special, MLA_REGION_BENEATH},
     /* what a block-float-8 cache holds */
     {15, &mla_family_bfp8, MLA_REGION_NORMAL},
     {10, &mla_family_bfp8, MLA_REGION_OUTLIER},
@@ -95,8 +97,10 @@ static const struct weight ring_size[] = {{2, 1}, {8, 2}, {5, 3}, {5, 4},
 /* where a case may be large */
 static const struct weight ring_size_wide[] = {{2, 9},  {1, 12}, {2, 15}, {3, 16},
                                                {1, 17}, {1, 24}, {2, 31}, {4, 32}};
-static const struct weight ring_large[] = {
-    {4, MLA_RING_WIDE}, {2, MLA_RING_MANY_HEADS}, {2, MLA_RING_FULL_WIDTH}};
+static const struct weight ring_large[] = {{4, MLA_RING_WIDE},
+                                           {2, MLA_RING_MANY_HEADS},
+                                           {2, MLA_RING_FULL_WIDTH},
+                                           {1, MLA_RING_STRADDLING}};
 static const struct weight ring_batch[] = {{18, 1}, {5, 2}, {1, 3}, {1, 4}};
 static const struct weight ring_heads[] = {{6, 1}, {2, 2}, {2, 3}, {2, 4}, {1, 5}};
 /* head_dim * 1024 + head_dim_v */
@@ -160,6 +164,9 @@ static const struct weight sparse_queries[] = {{3, 1}, {2, 2}, {1, 3}, {1, 4},
 /* where keys are not few */
 static const struct weight sparse_queries_few[] = {{18, 1}, {10, 2}, {1, 3},
                                                    {1, 4},  {1, 7},  {1, 9}};
+/* where a row keeps few of its list, so that many rows are cheap */
+static const struct weight sparse_queries_dropped[] = {{2, 3}, {3, 4}, {1, 5},  {2, 6},
+                                                       {2, 8}, {2, 9}, {2, 10}, {2, 12}};
 static const struct weight sparse_topk[] = {{6, 128}, {4, 256}};
 static const struct weight sparse_heads[] = {{7, 16}, {1, 32}};
 static const struct weight sparse_rope[] = {{1, 1},  {1, 2},   {1, 63}, {3, 64},
@@ -171,21 +178,23 @@ static const struct weight sparse_keys[] = {{1, MLA_EDGE_ONE},
                                             {1, MLA_EDGE_BLOCK},
                                             {5, MLA_EDGE_ANY}};
 /* beyond 2^31 and 2^32 elements of 512 a row */
-static const struct weight sparse_keys_huge[] = {{2, (1 << 22) + 1},
-                                                 {2, (1 << 22) + 2},
-                                                 {2, (1 << 22) + 129},
+static const struct weight sparse_keys_huge[] = {{1, (1 << 22) + 1},
+                                                 {1, (1 << 22) + 2},
+                                                 {1, (1 << 22) + 129},
                                                  {1, (1 << 23) + 1},
-                                                 {1, (1 << 23) + 129}};
+                                                 {3, (1 << 23) + 129}};
 /* q_pos_offset */
 static const struct weight sparse_offset[] = {
     {2, MLA_EDGE_ZERO},    {2, MLA_EDGE_ONE}, {3, MLA_EDGE_KEYS}, {3, MLA_EDGE_HALF},
-    {1, MLA_EDGE_FOREVER}, {2, MLA_EDGE_ANY}, {1, MLA_EDGE_BLOCK}};
+    {3, MLA_EDGE_FOREVER}, {2, MLA_EDGE_ANY}, {1, MLA_EDGE_BLOCK}};
 static const struct weight sparse_order[] = {{3, MLA_OUT_MX4}, {1, MLA_OUT_NATURAL}};
 static const struct weight sparse_threads[] = {{1, 0}, {3, 1}, {1, 2}, {1, 3}, {1, 5}};
-static const struct weight sparse_large[] = {{6, MLA_SPARSE_LONG},
-                                             {6, MLA_SPARSE_MANY_HEADS},
-                                             {3, MLA_SPARSE_TALL},
-                                             {1, MLA_SPARSE_WIDE_CACHE}};
+static const struct weight sparse_large[] = {{8, MLA_SPARSE_LONG},
+                                             {7, MLA_SPARSE_MANY_HEADS},
+                                             {6, MLA_SPARSE_TALL},
+                                             {3, MLA_SPARSE_WIDE_CACHE}};
+static const struct weight sparse_medium[] = {
+    {6, MLA_SPARSE_LONG}, {1, MLA_SPARSE_STAIRS}, {1, MLA_SPARSE_WIDE_CACHE}};
 
 /* ---- mutation: see case_mutate.c for what each number does ---- */
 
@@ -195,10 +204,12 @@ static const struct weight mutation[] = {{2, 0}, {2, 1}, {2, 2}, {1, 3}, {1, 4},
 const struct mla_draw_chances mla_draw_chances = {.ring_long = 64,
                                                   .future = 64,
                                                   .default_scale = 341,
-                                                  .sparse_huge = 8,
+                                                  .sparse_huge = 18,
                                                   .sparse_dense = 170,
                                                   .long_is_flat = 512,
-                                                  .second_rule = 341};
+                                                  .second_rule = 341,
+                                                  .tall_list = 32,
+                                                  .sparse_dropped = 80};
 
 #define LIST(array)                                                                                \
     {                                                                                              \
@@ -233,6 +244,7 @@ static const struct {
     [MLA_CHOICE_RING_FRESH] = LIST(ring_fresh),
     [MLA_CHOICE_SPARSE_QUERIES] = LIST(sparse_queries),
     [MLA_CHOICE_SPARSE_QUERIES_FEW] = LIST(sparse_queries_few),
+    [MLA_CHOICE_SPARSE_QUERIES_DROPPED] = LIST(sparse_queries_dropped),
     [MLA_CHOICE_SPARSE_TOPK] = LIST(sparse_topk),
     [MLA_CHOICE_SPARSE_HEADS] = LIST(sparse_heads),
     [MLA_CHOICE_SPARSE_ROPE] = LIST(sparse_rope),
@@ -242,6 +254,7 @@ static const struct {
     [MLA_CHOICE_SPARSE_ORDER] = LIST(sparse_order),
     [MLA_CHOICE_SPARSE_THREADS] = LIST(sparse_threads),
     [MLA_CHOICE_SPARSE_LARGE] = LIST(sparse_large),
+    [MLA_CHOICE_SPARSE_MEDIUM] = LIST(sparse_medium),
     [MLA_CHOICE_INDICES] = LIST(indices),
     [MLA_CHOICE_ROWS] = LIST(rows),
     [MLA_CHOICE_NEAR] = LIST(near),

@@ -134,6 +134,8 @@ static double wanted(const struct mla_family_view *view, int64_t position, doubl
         return position % view->shard_keys == (view->shard_keys - 1) / 2
                    ? 0.0
                    : -9e6 * (1.0 + amount) * (1.0 + unit);
+    case MLA_REGION_CHASM: /* abyss, where every list and prefix holds keys of both kinds */
+        return position % 16 == 7 ? -9e6 * (1.0 + amount) : -4.0 * unit;
     case MLA_REGION_LOFTY:
     case MLA_REGION_SUNK:
     case MLA_REGION_RAW:
@@ -187,7 +189,8 @@ static const enum mla_region regions[] = {
     MLA_REGION_EDGE,      MLA_REGION_RISING,    MLA_REGION_FALLING, MLA_REGION_HALF,
     MLA_REGION_DEEP,      MLA_REGION_UNDER,     MLA_REGION_SPREAD,  MLA_REGION_EQUAL_MAXIMA,
     MLA_REGION_CLUSTERS,  MLA_REGION_ONE_EDGE,  MLA_REGION_LOFTY,   MLA_REGION_SUNK,
-    MLA_REGION_SATURATED, MLA_REGION_ABYSS,     MLA_REGION_RAW,     MLA_REGION_HEADS};
+    MLA_REGION_SATURATED, MLA_REGION_ABYSS,     MLA_REGION_RAW,     MLA_REGION_HEADS,
+    MLA_REGION_CHASM};
 
 const struct mla_family mla_family_profile = {
     "profile", "scores exactly as asked by the region, value signs fair coins",

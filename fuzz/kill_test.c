@@ -62,31 +62,9 @@ static const struct {
     const char *name;
     const char *waits_for;
 } rare[] = {
-    {"exp-far-negative", "scaled scores 8.7e6 apart, one of them dominant in its tile"},
-    {"subnormals-flushed", "subnormal values, or values near 2^-126"},
-    {"o-half-range", "unnormalised sums beyond 65520: many large values of one sign"},
-    {"empty-tile-before-keys", "two tiles, the first dropped whole by q_pos_offset"},
-    {"max-without-last-key", "a row's or tile's largest score at the last place"},
-    {"rescale-only-second", "three tiles: topk 384 and more"},
-    {"odd-tile-lost", "three tiles: topk 384 and more"},
-    {"list-tail-skipped", "topk 640 and more, no multiple of 512"},
     {"worker-rounds-down", "statistics, two cores and the relation of threads"},
     {"cores-reverse-lists", "statistics, two cores and the relation of threads"},
-    {"index-15-bits", "more than 2^15 cache rows"},
-    {"index-16-bits", "more than 2^16 cache rows, the last ones listed"},
-    {"index-relative", "more than 4096 cache rows"},
-    {"cache-offset-int32", "2^21 cache rows"},
-    {"rope-offset-int32", "2^30 / rope cache rows"},
     {"tiled-one-block", "129 rows and tiled lists"},
-    {"tiled-one-group", "9 rows and tiled lists"},
-    {"core-rows-strided", "4 rows on 2 cores"},
-    {"last-rows-left", "rows that threads do not divide"},
-    {"slot-offset-int32", "2^31 elements before the slot"},
-    {"slot-bytes-uint32", "2^31 elements before the slot"},
-    {"slot-stride-int", "2^31 elements from slot to slot"},
-    {"active-mask-once", "calls of one shape with growing logical_n"},
-    {"next-round-overwrites", "two batch entries on four ranks"},
-    {"uneven-halves-accepted", "a q_chunk_size that is legal but for halves"},
 };
 
 static bool is_rare(const char *name)

@@ -174,6 +174,11 @@ static void ring_chunks(struct tally *t, const struct mla_ring_args *r)
            r->is_balanced && half % r->k_chunk_size != 0 && r->k_chunk_size > 32);
     clause(t, "balanced, k_chunk straddles the half",
            r->is_balanced && half % r->k_chunk_size != 0 && half > r->k_chunk_size);
+    clause(t, "balanced, k_chunk straddles the half, several ranks",
+           r->is_balanced && half % r->k_chunk_size != 0 && half > r->k_chunk_size &&
+               r->ring_size > 1);
+    clause(t, "balanced, half of more than 96, not of whole chunks",
+           r->is_balanced && half % r->k_chunk_size != 0 && half > 96 && half > r->k_chunk_size);
     clause(t, "balanced, q_chunk smaller than the half", r->is_balanced && half > r->q_chunk_size);
 }
 
@@ -285,6 +290,11 @@ static void find_dropped(const int32_t *list, int64_t n, int64_t frontier, struc
     f->interior = f->interior && any;
 }
 
+static bool keys_are(const struct mla_sparse_args *s, int64_t just_above)
+{
+    return s->keys > just_above && s->keys < just_above + 4;
+}
+
 static void sparse_lists(struct tally *t, const struct mla_case *test)
 {
     const struct mla_sparse_args *s = &test->sparse;
@@ -299,6 +309,7 @@ static void sparse_lists(struct tally *t, const struct mla_case *test)
     }
     clause(t, "a row left empty", f.empty);
     clause(t, "leading block dropped", f.leading);
+    clause(t, "leading block dropped, topk 384 and more", f.leading && s->topk > 256);
     clause(t, "interior block dropped", f.interior);
     clause(t, "trailing block dropped", f.trailing);
     clause(t, "a block partly dropped", f.partly);
@@ -315,22 +326,29 @@ static void sparse_lists(struct tally *t, const struct mla_case *test)
            listed && !f.first_row && !f.last_row && s->keys > 1);
     clause(t, "huge cache, its last row listed", mla_case_is_thin(test) && f.last_row);
     clause(t, "huge cache, its first row listed", mla_case_is_thin(test) && f.first_row);
+    clause(t, "list beyond 2^16, flat cache",
+           listed && f.last_row && keys_are(s, 65536) && !mla_case_is_thin(test));
+    clause(t, "list beyond 4096", listed && f.last_row && keys_are(s, 4096));
+    clause(t, "k_pe beyond 2^31 bytes, its end listed",
+           mla_case_is_thin(test) && s->keys * s->rope > 1 << 30 && f.last_row);
     clause(t, "huge cache, offset in force", mla_case_is_thin(test) && s->has_q_pos_offset);
 }
 
 static void sparse_shapes(struct tally *t, const struct mla_case *test)
 {
-    static const char *const topk[] = {"K=128",  "K=256",  "K=384",  "K=512",  "K=640",  "K=768",
-                                       "K=896",  "K=1024", "K=1152", "K=1280", "K=1408", "K=1536",
-                                       "K=1664", "K=1792", "K=1920", "K=2048"};
-    static const char *const heads[] = {"H=16", "H=32", "H=48",  "H=64",
-                                        "H=80", "H=96", "H=112", "H=128"};
+    static const char *const topk[] = {"K=128", "K=256", "K=384", "K=512", "K=640"};
     const struct mla_sparse_args *s = &test->sparse;
     int64_t S = s->queries, keys = s->keys;
-    for (int64_t i = 0; i < 16; i++)
+    for (int64_t i = 0; i < 5; i++)
         clause(t, topk[i], !s->dense && s->topk == 128 * (i + 1));
-    for (int64_t i = 0; i < 8; i++)
-        clause(t, heads[i], s->heads == 16 * (i + 1));
+    clause(t, "640 < K <= 1024", !s->dense && s->topk > 640 && s->topk <= 1024);
+    clause(t, "1024 < K < 2048", !s->dense && s->topk > 1024 && s->topk < 2048);
+    clause(t, "K=2048", !s->dense && s->topk == 2048);
+    clause(t, "H=16", s->heads == 16);
+    clause(t, "H=32", s->heads == 32);
+    clause(t, "32 < H <= 64", s->heads > 32 && s->heads <= 64);
+    clause(t, "64 < H < 128", s->heads > 64 && s->heads < 128);
+    clause(t, "H=128", s->heads == 128);
     clause(t, "S=1", S == 1);
     clause(t, "S=2", S == 2);
     clause(t, "S=n", S == s->cores && S > 1);
@@ -340,6 +358,12 @@ static void sparse_shapes(struct tally *t, const struct mla_case *test)
     clause(t, "tiled S=129", s->topk_tiled && S == 129);
     clause(t, "flat S=129", !s->topk_tiled && S == 129);
     clause(t, "tiled, K > 128", s->topk_tiled && s->topk > 128 && !s->dense);
+    clause(t, "tiled S>128, cores of rows no multiple of 8",
+           s->topk_tiled && S > 128 && s->cores > 1 && S / s->cores % 8 != 0 && !s->dense);
+    clause(t, "several rows a core, several cores, a list",
+           s->cores > 1 && s->cores < S && !s->dense);
+    clause(t, "S=4 on 2 cores", S == 4 && s->cores == 2);
+    clause(t, "rows left over by 2 threads", s->threads == 2 && S > 2 && S % 2 != 0);
     clause(t, "tiled, a second group of rows", s->topk_tiled && S > 8 && !s->dense);
     clause(t, "S_kv=1", keys == 1);
     clause(t, "S_kv=2", keys == 2);
@@ -377,6 +401,8 @@ static void sparse_offsets(struct tally *t, const struct mla_sparse_args *s)
     clause(t, "offset inside", on && offset > 1 && offset < keys - 2);
     clause(t, "dense", s->dense);
     clause(t, "dense, several rows", s->dense && s->queries > 1);
+    clause(t, "dense, more than 32 rows, prefix",
+           s->dense && !on && s->queries > 32 && keys > s->queries);
     clause(t, "dense, one key for row 0", s->dense && (!on || offset == 0) && keys > 1);
     clause(t, "dense, more than 512 keys", s->dense && keys > 512 && offset >= 512);
     clause(t, "dense, keys not a multiple of 128", s->dense && keys % 128 != 0 && keys > 128);
@@ -415,6 +441,8 @@ static void data(struct tally *t, const struct mla_case *test)
     clause(t, "faint, in threads", region == MLA_REGION_FAINT && threads > 1);
     clause(t, "heads differ, several heads",
            region == MLA_REGION_HEADS && (!is_ring || test->ring.heads > 1));
+    clause(t, "weights of e^-64 .. e^-72 alone", region == MLA_REGION_BENEATH && a == 5);
+    clause(t, "weights of e^-88 .. e^-96 alone", region == MLA_REGION_BENEATH && a == 8);
     clause(t, "huge poison", test->poison == MLA_POISON_HUGE);
     clause(t, "NaN poison", test->poison == MLA_POISON_NAN);
     clause(t, "statistics asked for", test->stats);
@@ -439,6 +467,58 @@ static void clauses(struct tally *t, const struct mla_case *test)
     sparse_offsets(t, &test->sparse);
 }
 
+/* ---- broken rules ---- */
+
+/* Place of the broken entry of the list; -1: something else is broken. */
+static int64_t bad_entry(const struct mla_case *test)
+{
+    bool is_index = strcmp(test->set[0].field, "topk_indices") == 0;
+    return is_index && strcmp(test->set[0].value, "null") != 0 ? test->set[0].at : -1;
+}
+
+static bool sets(const struct mla_case *test, const char *field, const char *value)
+{
+    return strcmp(test->set[0].field, field) == 0 &&
+           (value == NULL || strcmp(test->set[0].value, value) == 0);
+}
+
+static void broken_rules(struct tally *t, const struct mla_case *test)
+{
+    const struct mla_ring_args *r = &test->ring;
+    const struct mla_sparse_args *s = &test->sparse;
+    int64_t at = bad_entry(test), row = at < 0 ? -1 : at / s->topk, bad;
+    bad = at < 0 ? 0 : strtoll(test->set[0].value, NULL, 10);
+    t->n = 0;
+    clause(t, "two rules", test->set_n == 2);
+    if (test->op == MLA_OP_RING) {
+        clause(t, "uneven halves", r->is_balanced && sets(test, "q_chunk_size", NULL));
+        clause(t, "slot outside", r->has_slot && sets(test, "kv_cache_batch_idx", NULL));
+        clause(t, "first slot outside",
+               r->has_slot && sets(test, "kv_cache_batch_idx", NULL) &&
+                   strtoll(test->set[0].value, NULL, 10) == r->kv_batch);
+        clause(t, "chunked, too short",
+               !r->has_prior && r->kv_rows > r->q_rows && sets(test, "logical_n", NULL));
+        clause(t, "kv_heads", sets(test, "kv_heads", NULL));
+        clause(t, "product 0 mod 2^64", sets(test, "heads", "72057594037927936"));
+        clause(t, "product small mod 2^64", sets(test, "heads", "72057594037927937"));
+        clause(t, "scale NaN", sets(test, "scale", "nan"));
+        return;
+    }
+    clause(t, "product 0 mod 2^64, queries", sets(test, "queries", "4611686018427387904"));
+    clause(t, "product 0 mod 2^64, keys", sets(test, "keys", "4611686018427387904"));
+    clause(t, "product 0 mod 2^64, topk", sets(test, "topk", "4611686018427387904"));
+    clause(t, "scale NaN", sets(test, "softmax_scale", "nan"));
+    clause(t, "scale 0", sets(test, "softmax_scale", "0"));
+    clause(t, "rows that cores do not divide", s->cores > 1 && sets(test, "queries", NULL));
+    clause(t, "bad entry", at >= 0);
+    clause(t, "bad entry, first row", row == 0);
+    clause(t, "bad entry, later row", row > 0);
+    clause(t, "bad entry, later core", s->cores > 1 && row >= s->queries / s->cores);
+    clause(t, "bad entry, second tile of rows", s->topk_tiled && row >= 128);
+    clause(t, "bad entry -1", at >= 0 && bad == -1);
+    clause(t, "bad entry S_kv", at >= 0 && bad == s->keys);
+}
+
 /* Every enum value, and every region of every family. */
 struct values {
     int64_t recipes[16][MLA_REGION_N];
@@ -456,7 +536,7 @@ static int report(const struct tally *t, const char *op, int64_t cases_n, int64_
 {
     int missed = 0;
     for (size_t i = 0; i < t->n; i++) {
-        if (t->met[i] < RARE)
+        if (t->met[i] < (least > RARE ? least : RARE))
             printf("  %s: %s: %lld of %lld\n", op, t->names[i], (long long)t->met[i],
                    (long long)cases_n);
         missed += t->met[i] < least;
@@ -514,15 +594,36 @@ static void test_mutations_reach_every_clause(void **state)
         struct values values = {0};
         struct mla_rng rng = {99, 0};
         struct mla_case test;
-        for (uint64_t i = 0; i < draws(); i++) {
+        for (uint64_t i = 0; i < 2 * draws(); i++) {
             if (i % 100 == 0)
                 mla_case_init(&test, (enum mla_op)op);
             mla_case_mutate(&test, &rng);
             clauses(&tally, &test);
             count_values(&values, &test);
         }
-        missed += report(&tally, mla_case_op_name(op), (int64_t)draws(), 1);
+        missed += report(&tally, mla_case_op_name(op), 2 * (int64_t)draws(), 1);
         missed += report_values(&values, mla_case_op_name(op));
+    }
+    if (draws() >= DRAWS)
+        assert_int_equal(missed, 0);
+}
+
+/* Each once in 400 refused calls or more often: that is what a hunt has time for. */
+static void test_violations_reach_every_clause(void **state)
+{
+    int missed = 0;
+    const int64_t n = (int64_t)draws() / 10;
+    (void)state;
+    for (int op = 0; op < MLA_OP_N; op++) {
+        struct tally tally = {.n = 0};
+        for (int64_t i = 0; i < n; i++) {
+            struct mla_rng rng = {mla_number_mix((uint64_t)i), 0};
+            struct mla_case test;
+            mla_case_draw(&test, (enum mla_op)op, &rng);
+            mla_case_draw_violation(&test, &rng);
+            broken_rules(&tally, &test);
+        }
+        missed += report(&tally, mla_case_op_name(op), n, n / 400);
     }
     if (draws() >= DRAWS)
         assert_int_equal(missed, 0);
@@ -533,6 +634,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_draws_reach_every_clause),
         cmocka_unit_test(test_mutations_reach_every_clause),
+        cmocka_unit_test(test_violations_reach_every_clause),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@
 #include "fuzz/relations.h"
 #include "impl/registry.h"
 
-#define SCAN_MAX 600 /* drawn cases until one shows what is looked for */
+#define SCAN_MAX 2000 /* drawn cases until one shows what is looked for */
 
 static int cases_n(void)
 {

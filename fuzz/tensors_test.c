@@ -375,6 +375,7 @@ static void test_region_fingerprints(void **state)
         {"profile", "abyss", {0x8c846d741a25025cu, 0x4afa49765ff22502u}},
         {"profile", "raw", {0x3e71d18cf9c452dbu, 0x9786a0e29bb907e5u}},
         {"profile", "heads", {0x8ef5627009d8b928u, 0xe10cbc56c7846815u}},
+        {"profile", "chasm", {0xe1a91b75e86edd38u, 0xd424d70686417dcau}},
         {"full", "normal", {0xb5111134c7b0068bu, 0x340725c456a35002u}},
         {"exact", "flat", {0x56636fedef074b12u, 0x063a96c01a51abafu}},
         {"exact", "select", {0xf53e706a09d86a0au, 0xcc68d8ada4b58c73u}},
@@ -392,6 +393,7 @@ static void test_region_fingerprints(void **state)
         {"special", "largest", {0x5a1ade171308662au, 0x2e5d46abbc9070e9u}},
         {"special", "ones", {0x5c28e85f98197972u, 0xcb87029f7695ad57u}},
         {"special", "faint", {0xc8d80625cec874a2u, 0x11174459e6d39c9bu}},
+        {"special", "beneath", {0x6776903bdb9da580u, 0xd1e600e77a88e849u}},
         {"bfp8", "normal", {0x307e85890a9dee62u, 0x795c00088bc16852u}},
         {"bfp8", "outlier", {0xb8fa57398e769bedu, 0x69244977f39bf61du}},
     };

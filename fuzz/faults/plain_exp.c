@@ -44,6 +44,8 @@ static float faulty(float x, enum mla_plain_fault fault)
         return wrapped(x);
     case MLA_FAULT_EXP_FAR_NEGATIVE:
         return x < -8.7e6f ? 0x1.fffffep127f : expf(x);
+    case MLA_FAULT_EXP_ENDS_EARLY:
+        return x < -60.0f ? 0.0f : expf(x);
     case MLA_FAULT_EXP_CLAMPED:
         return expf(x < -12.0f ? -12.0f : x);
     case MLA_FAULT_EXP_MIRRORED:
@@ -62,9 +64,9 @@ static float faulty(float x, enum mla_plain_fault fault)
 static bool has_faulty_exp(enum mla_plain_fault fault)
 {
     return fault == MLA_FAULT_EXP_WRAPS || fault == MLA_FAULT_EXP_FAR_NEGATIVE ||
-           fault == MLA_FAULT_EXP_CLAMPED || fault == MLA_FAULT_EXP_MIRRORED ||
-           fault == MLA_FAULT_EXP_ROUGH || fault == MLA_FAULT_LOG2E_OMITTED ||
-           fault == MLA_FAULT_LOG2E_TWICE;
+           fault == MLA_FAULT_EXP_ENDS_EARLY || fault == MLA_FAULT_EXP_CLAMPED ||
+           fault == MLA_FAULT_EXP_MIRRORED || fault == MLA_FAULT_EXP_ROUGH ||
+           fault == MLA_FAULT_LOG2E_OMITTED || fault == MLA_FAULT_LOG2E_TWICE;
 }
 
 float mla_plain_exp(float x, struct mla_plain_variant variant)

@@ -21,15 +21,11 @@ static int64_t batch_offset(const struct mla_plain_ring *ring, int64_t kv_batch)
     int64_t offset = kv_batch * stride;
     int64_t in_int32 = (int32_t)(uint32_t)(uint64_t)offset;
     int64_t in_bytes = (uint32_t)(2 * (uint64_t)offset) / 2;
-    int64_t stride_in_int = kv_batch * (int32_t)(uint32_t)(uint64_t)stride;
     if (offset != in_int32 && mla_plain_has(ring->variant, MLA_FAULT_SLOT_OFFSET_INT32)) {
         return in_int32;
     }
     if (offset != in_bytes && mla_plain_has(ring->variant, MLA_FAULT_SLOT_BYTES_UINT32)) {
         return in_bytes;
-    }
-    if (offset != stride_in_int && mla_plain_has(ring->variant, MLA_FAULT_SLOT_STRIDE_INT)) {
-        return stride_in_int;
     }
     return offset;
 }
