@@ -51,6 +51,19 @@ static void make_printable(char *text, size_t bytes)
             *text = '?';
 }
 
+static void (*watcher)(const struct mla_kernel *kernel); /* NULL: none */
+
+void mla_call_watch(void (*watch)(const struct mla_kernel *kernel))
+{
+    watcher = watch;
+}
+
+static void announce(const struct mla_kernel *kernel)
+{
+    if (watcher != NULL)
+        watcher(kernel);
+}
+
 /* What is done before a call, in its process. */
 struct before {
     void (*run)(void *context); /* NULL: nothing */
@@ -65,6 +78,7 @@ static void direct(struct before before, const struct mla_kernel *kernel,
     fenv_t environment;
     bool stats = (kernel->promises & MLA_PROMISE_STATS) != 0;
     call->message[0] = '\0';
+    announce(kernel);
     fegetenv(&environment);
     double start = mla_call_clock();
     if (tensors->test.op == MLA_OP_RING) {
@@ -79,6 +93,7 @@ static void direct(struct before before, const struct mla_kernel *kernel,
     call->seconds = mla_call_clock() - start;
     call->changed_environment = !environment_is_default();
     fesetenv(&environment);
+    announce(NULL);
     make_printable(call->message, sizeof call->message);
     call->end = MLA_CALL_RETURNED;
 }
@@ -116,6 +131,7 @@ static void child(struct before before, const struct mla_kernel *kernel,
                   struct mla_tensors *tensors, struct mla_call *shared, int pipe_end, pid_t parent)
 {
     mla_call_seclude(pipe_end, parent);
+    mla_call_watch(NULL); /* the parent sees how it ends */
     struct mla_call call = {0};
     direct(before, kernel, tensors, &call);
     call.end = MLA_CALL_CRASHED;
