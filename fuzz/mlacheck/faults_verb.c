@@ -186,6 +186,10 @@ static int exit_code(const struct mla_faults_totals *t, bool died)
         return MLA_EXIT_FAULT;
     if (mla_interrupted)
         return MLA_EXIT_INTERRUPTED;
+    if (t->idle > 0)
+        return mla_options_fail(MLA_EXIT_ENVIRONMENT, "faults",
+                                "%" PRId64 " honest controls were not judged on every operation",
+                                t->idle);
     if (t->killed < t->faults)
         return MLA_EXIT_FAULT;
     return t->faults + t->honest + t->hidden == 0 ? MLA_EXIT_NOTHING : MLA_EXIT_PASSED;
