@@ -54,6 +54,19 @@ static void make_printable(char *text, size_t bytes)
             *text = '?';
 }
 
+static void (*watcher)(const struct mla_kernel *kernel); /* NULL: none */
+
+void mla_call_watch(void (*watch)(const struct mla_kernel *kernel))
+{
+    watcher = watch;
+}
+
+static void announce(const struct mla_kernel *kernel)
+{
+    if (watcher != NULL)
+        watcher(kernel);
+}
+
 /* What a process is to do. */
 struct task {
     const struct mla_call_around *around; /* NULL: nothing but the call */
@@ -81,12 +94,14 @@ static int32_t ask(const struct task *task, char *message, size_t room)
 static void direct(const struct task *task, char *message, size_t room, struct mla_call *call)
 {
     fenv_t environment;
+    announce(task->kernel);
     fegetenv(&environment);
     double start = mla_call_clock();
     call->status = ask(task, message, room);
     call->seconds += mla_call_clock() - start;
     call->changed_environment = call->changed_environment || !environment_is_default();
     fesetenv(&environment);
+    announce(NULL);
 }
 
 static enum mla_message_fault message_fault(const char *message, size_t bytes, size_t room)
@@ -204,6 +219,7 @@ void mla_call_seclude(int keep, pid_t parent)
 static void child(const struct task *task, struct mla_cramped *shared, int pipe_end, pid_t parent)
 {
     mla_call_seclude(pipe_end, parent);
+    mla_call_watch(NULL); /* the parent sees how it ends */
     int threads = count_threads();
     perform_amid(task, true, shared);
     shared->call.left_thread = left_threads(threads);

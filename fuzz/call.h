@@ -71,6 +71,14 @@ void mla_call_make_cramped(const struct mla_kernel *kernel, struct mla_tensors *
                            int32_t due, double seconds_limit, struct mla_cramped *cramped);
 
 /*
+ * Have every direct call of this process announced: watch(kernel) just before it, watch(NULL) just after,
+ * so that whoever finds the process dead knows whether a kernel was at work.
+ * Earlier calls of a sequence are announced as well, calls in a forked child are not. NULL: no more.
+ * Set it while no call is made.
+ */
+void mla_call_watch(void (*watch)(const struct mla_kernel *kernel));
+
+/*
  * In a process just forked to run kernels: signals do what they do by default (a handler of the parent's
  * would take a crash for its own), it leads a group of its own, ends with its parent, and keeps only the
  * standard streams and `keep`, which becomes descriptor 3: everything else, a database above all, is out

@@ -172,6 +172,20 @@ static bool outputs_tell(const struct mla_subject *subject, const struct mla_ver
     return verdict->detected == MLA_DETECTOR_MEMORY && mla_judge_inputs(subject->tensors, &damage);
 }
 
+/* The energy of the drawn rows. Values that could not be judged would have been the verdict without
+ * every_check; they stay it. */
+static bool judge_energy(const struct mla_subject *subject, const struct mla_kernel *kernel,
+                         const struct mla_judge_options *options, struct mla_verdict *verdict)
+{
+    struct mla_verdict values = *verdict;
+    bool likely = mla_judge_energy(subject, kernel, options, verdict);
+    if (values.kind == MLA_VERDICT_UNJUDGED) {
+        verdict->kind = values.kind;
+        memcpy(verdict->reason, values.reason, sizeof verdict->reason);
+    }
+    return likely;
+}
+
 static void judge_valid(struct mla_subject *subject, const struct mla_kernel *kernel,
                         const struct mla_judge_options *options, struct mla_verdict *verdict)
 {
@@ -192,7 +206,7 @@ static void judge_valid(struct mla_subject *subject, const struct mla_kernel *ke
     }
     bool inside = mla_judge_values(subject, kernel, verdict);
     bool likely =
-        (inside || options->every_check) && mla_judge_energy(subject, kernel, options, verdict);
+        (inside || options->every_check) && judge_energy(subject, kernel, options, verdict);
     verdict->oracle_seconds = mla_call_clock() - start;
     if (((inside && likely) || options->every_check) && verdict->rows_n > 0)
         mla_judge_relations(subject, kernel, options, verdict);

@@ -88,7 +88,7 @@ struct mla_judge_options {
     int64_t relation_rows; /* most rows judged of the second call of a relation that promises no
                               bits; <= 0: all that match drawn rows */
     bool every_check;      /* go on after a failure, to learn what else detects it; else the first
-                             failure ends the judging */
+                             failure ends the judging. It changes `detected`, never the kind */
     double row_tests;      /* row-energy tests of the whole run, fixed before its first case;
                              <= 0: MLA_JUDGE_ROW_TESTS */
 };

@@ -228,7 +228,8 @@ done:
     return done;
 }
 
-/* The first failure names its relation; what an earlier check found stays the verdict. */
+/* The first failure names its relation. What ended the judging, or would have without every_check, stays the
+ * verdict, be it a failure or that nothing can be said: later checks then only add who detects it. */
 static void report(const struct mla_case *test, const struct mla_relation *relation,
                    const struct mla_verdict *second, struct mla_verdict *verdict)
 {
@@ -241,7 +242,7 @@ static void report(const struct mla_case *test, const struct mla_relation *relat
         return;
     }
     verdict->detected |= second->detected | MLA_DETECTOR_RELATION;
-    if (mla_verdict_is_failure(verdict->kind))
+    if (verdict->kind != MLA_VERDICT_PASS)
         return;
     verdict->kind = second->kind;
     verdict->relation = relation->name;

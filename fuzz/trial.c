@@ -105,7 +105,21 @@ struct mla_trial *mla_trial_start(const struct mla_trial_plan *plan,
 
 /* ---- how it ended ---- */
 
-/* The process has died inside a kernel, or of what a kernel did: the case it was at says which. */
+/* Why the process's death says nothing about the kernel; NULL: it died inside, of its own doing. */
+static const char *foreign_death(const struct mla_trial_shared *shared, int status)
+{
+    int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (shared->noted[0] == '\0')
+        return "its process ended before the first case";
+    if (number == SIGKILL || number == SIGTERM || number == SIGINT || number == SIGHUP)
+        return "its process was killed by another (out of memory?)";
+    if (!shared->in_kernel)
+        return number == SIGALRM ? "judging a case took too long, outside the kernel"
+                                 : "its process died outside the kernel";
+    return NULL;
+}
+
+/* The process has died inside the kernel. */
 static void count_death(struct mla_trial *trial, int status, double cpu_seconds)
 {
     struct mla_trial_result *r = &trial->shared->result;
@@ -122,7 +136,8 @@ static void count_death(struct mla_trial *trial, int status, double cpu_seconds)
     r->verdict = hung ? MLA_VERDICT_TIMEOUT : MLA_VERDICT_CRASH;
     r->executions++;
     r->judged++;
-    r->applied++; /* in all likelihood; its mark died with it */
+    r->applied += !trial->plan.marks || trial->shared->applied;
+    r->unmarked = r->applied == 0;
     r->cpu_seconds = cpu_seconds;
     memcpy(r->line, trial->shared->noted, sizeof r->line);
     if (hung)
@@ -147,16 +162,16 @@ static bool bury(struct mla_trial *trial, int status, double cpu_seconds)
     trial->state = MLA_TRIAL_ENDED;
     if (shared->finished)
         return false;
-    if (shared->noted[0] == '\0' || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) {
-        snprintf(shared->result.trouble, sizeof shared->result.trouble, "%s",
-                 shared->noted[0] == '\0' ? "its process ended before the first case"
-                                          : "its process was killed by another (out of memory?)");
+    const char *foreign = foreign_death(shared, status);
+    if (foreign != NULL) {
+        snprintf(shared->result.trouble, sizeof shared->result.trouble, "%s", foreign);
         return false;
     }
     count_death(trial, status, cpu_seconds);
     if (!was_hunt || shared->result.verdict == MLA_VERDICT_TIMEOUT)
         return false; /* a hang would only hang again */
     shared->isolated = true;
+    shared->in_kernel = false;
     return launch(trial);
 }
 

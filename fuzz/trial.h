@@ -5,7 +5,9 @@
  * A trial is a process of its own: a planted fault may crash, hang, corrupt memory or keep state from one
  * call to the next. It runs the search of search.h on the kernel, in that process and without a fork for
  * each call, until a verdict is a failure or its budget is used up; then it waits for more, so that a
- * budget that grows costs nothing twice. The process's death is a kill as well, with the case it was at.
+ * budget that grows costs nothing twice. The process's death inside the kernel is a kill as well, with the
+ * case it was at; a death anywhere else, or by a signal that only others send, is trouble and says nothing
+ * about the kernel.
  *
  * After the kill comes the survey: the killing case and some more that reach the fault are judged with
  * every check (the killing one with every relation too, the others with a hunt's choice), to see which of them, and which published rule, speaks against the
@@ -38,7 +40,7 @@ struct mla_trial_plan {
     enum mla_op op;
     enum mla_search_kind search;
     uint64_t seed;
-    double case_seconds;  /* > 0: a case that takes longer, by the clock on the wall, is a hang */
+    double case_seconds;  /* > 0: a call that takes longer, by the clock on the wall, is a hang */
     int64_t survey_cases; /* applied ones judged after the killing one */
     bool keep_output;     /* leave the kernel's and sanitizers' output alone; else it is dropped */
 };

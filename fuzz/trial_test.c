@@ -51,6 +51,7 @@ static atomic_int calls; /* of this process: what a kernel remembers is no other
 
 static int32_t crashing_later(const struct mla_sparse_args *args, char *message, size_t bytes)
 {
+    mark();
     /* Not just calls: of one shape a relation may make any number in its own process. */
     static atomic_llong last_shape;
     long long shape = (args->queries * 4096 + args->topk) * 65536 + args->keys;
@@ -105,6 +106,33 @@ static int32_t accepting(const struct mla_sparse_args *args, char *message, size
     return MLA_OK;
 }
 
+static int32_t ended_by_others(const struct mla_sparse_args *args, char *message, size_t bytes)
+{
+    mark();
+    raise(calls == 0 ? SIGTERM : SIGKILL);
+    return right(args, message, bytes);
+}
+
+/* ---- a judge that can be made to die, or to take its time ---- */
+
+static int planted_signal;   /* 0: none */
+static int64_t planted_naps; /* of 0.4 s */
+
+int32_t __real_mla_bound_row(const struct mla_truth *truth, const struct mla_model *model,
+                             struct mla_bound *bounds);
+int32_t __wrap_mla_bound_row(const struct mla_truth *truth, const struct mla_model *model,
+                             struct mla_bound *bounds);
+
+int32_t __wrap_mla_bound_row(const struct mla_truth *truth, const struct mla_model *model,
+                             struct mla_bound *bounds)
+{
+    if (planted_signal != 0)
+        raise(planted_signal);
+    if (planted_naps-- > 0)
+        usleep(400000);
+    return __real_mla_bound_row(truth, model, bounds);
+}
+
 static struct mla_kernel kernel_of(int32_t (*sparse)(const struct mla_sparse_args *, char *,
                                                      size_t))
 {
@@ -157,6 +185,16 @@ run_kernel(int32_t (*sparse)(const struct mla_sparse_args *, char *, size_t), in
     struct mla_kernel kernel = kernel_of(sparse);
     struct mla_trial_plan plan = plan_of(&kernel);
     return run(&plan, executions);
+}
+
+/* Of a trial that must not have an opinion. */
+static struct mla_trial_result run_in_trouble(const struct mla_trial_plan *plan, const char *word)
+{
+    static struct mla_trial_result result;
+    const struct mla_trial_budget budget = {1e9, 0, 100};
+    assert_true(mla_trial_run(plan, &budget, &result));
+    assert_non_null(strstr(result.trouble, word));
+    return result;
 }
 
 static int64_t caught_by(const struct mla_trial_result *result, enum mla_detector detector)
@@ -239,6 +277,8 @@ static void test_crash(void **state)
     assert_int_equal(r.outcome, MLA_TRIAL_KILLED);
     assert_int_equal(r.verdict, MLA_VERDICT_CRASH);
     assert_int_equal(r.executions, 1);
+    assert_int_equal(r.applied, 1);
+    assert_false(r.unmarked);
     assert_non_null(strstr(r.reason, "signal 11"));
     assert_true(strncmp(r.line, "sparse v=1 ", 11) == 0);
     assert_int_equal(r.surveyed, 4); /* with a fork for each call */
@@ -269,6 +309,8 @@ static void test_exit(void **state)
     assert_int_equal(r.outcome, MLA_TRIAL_KILLED);
     assert_int_equal(r.verdict, MLA_VERDICT_CRASH);
     assert_non_null(strstr(r.reason, "exit 0"));
+    assert_int_equal(r.applied, 0); /* it died inside, but not of what is planted */
+    assert_true(r.unmarked);
     assert_int_equal(r.detected, MLA_DETECTOR_CRASH);
 }
 
@@ -283,6 +325,62 @@ static void test_hang(void **state)
     assert_int_equal(r.verdict, MLA_VERDICT_TIMEOUT);
     assert_non_null(strstr(r.reason, "1.5 s"));
     assert_int_equal(r.detected, MLA_DETECTOR_CRASH);
+}
+
+/* What happens to the judge is not the kernel's doing, not even after the fault was reached. */
+static void test_death_outside(void **state)
+{
+    (void)state;
+    static const int signals[] = {SIGSEGV, SIGALRM};
+    struct mla_kernel kernel = kernel_of(harmless);
+    struct mla_trial_plan plan = plan_of(&kernel);
+    plan.rejects = false;
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        planted_signal = signals[i];
+        struct mla_trial_result r = run_in_trouble(&plan, "outside the kernel");
+        planted_signal = 0;
+        assert_int_not_equal(r.outcome, MLA_TRIAL_KILLED);
+        assert_int_equal(r.detected, 0);
+        assert_string_equal(r.line, "");
+    }
+}
+
+/* The limit is the kernel's alone. */
+static void test_slow_judge(void **state)
+{
+    (void)state;
+    struct mla_kernel kernel = kernel_of(harmless);
+    struct mla_trial_plan plan = plan_of(&kernel);
+    plan.case_seconds = 1;
+    plan.rejects = false;
+    planted_naps = 3;
+    struct mla_trial_result r = run(&plan, 3);
+    planted_naps = 0;
+    assert_int_equal(r.outcome, MLA_TRIAL_SURVIVED);
+    assert_int_equal(r.executions, 3);
+}
+
+/* Signals that only others send. */
+static void test_ended_by_others(void **state)
+{
+    (void)state;
+    struct mla_kernel kernel = kernel_of(ended_by_others);
+    struct mla_trial_plan plan = plan_of(&kernel);
+    for (calls = 0; calls < 2; calls++)
+        assert_int_not_equal(run_in_trouble(&plan, "killed by another").outcome, MLA_TRIAL_KILLED);
+    calls = 0;
+}
+
+/* The kernel that is compared with dies: the kill stays, no check is credited with it. */
+static void test_honest_one_dies(void **state)
+{
+    (void)state;
+    struct mla_kernel fatal = kernel_of(crashing);
+    struct mla_trial_plan plan = plan_of(fault_named("rope-ignored"));
+    plan.honest = &fatal;
+    struct mla_trial_result r = run_in_trouble(&plan, "outside the kernel");
+    assert_int_equal(r.outcome, MLA_TRIAL_KILLED);
+    assert_int_equal(caught_by(&r, MLA_DETECTOR_CRASH), 0);
 }
 
 /* It dies after it was caught by another check: both are told. */
@@ -410,6 +508,10 @@ int main(void)
         cmocka_unit_test(test_crash_of_state),
         cmocka_unit_test(test_exit),
         cmocka_unit_test(test_hang),
+        cmocka_unit_test(test_death_outside),
+        cmocka_unit_test(test_slow_judge),
+        cmocka_unit_test(test_ended_by_others),
+        cmocka_unit_test(test_honest_one_dies),
         cmocka_unit_test(test_crash_while_surveyed),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_silence),

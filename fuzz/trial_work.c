@@ -2,8 +2,9 @@
  *
  * trial_work.c - inside a trial's process: the hunt, then the survey.
  *
- * Everything is written into shared memory at once, since the process may die at any call. A case that
- * takes too long is ended by a timer's SIGALRM, in whatever lock it hangs.
+ * Everything is written into shared memory at once, since the process may die at any call. A call that
+ * takes too long is ended by a timer's SIGALRM, in whatever lock it hangs; the judge around it has far more
+ * time, and whether the process dies inside or outside the kernel is written down as well.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fuzz/call.h"
 #include "fuzz/faults/faults.h"
 #include "fuzz/guard.h"
 #include "fuzz/relations.h"
@@ -19,6 +21,7 @@
 
 #define REJECT_EVERY 4   /* one case in so many breaks a rule */
 #define UNMADE_MAX   100 /* cases without tensors in a row: then it is not their doing */
+#define JUDGE_TIMES  30  /* as long as one call may take: all of judging a case but its calls */
 #define SURVEY_DRAWS 8   /* cases drawn at most for each that is surveyed: a rare fault is let go */
 
 struct worker {
@@ -44,6 +47,23 @@ static void set_timer(double seconds)
     const struct itimerval timer = {
         .it_value = {(time_t)whole, (suseconds_t)((seconds - whole) * 1e6)}};
     (void)setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* The process's only trial, for a callback that takes no context. */
+static const struct worker *at_work;
+
+/* An honest kernel that is compared with is no more than a part of the judge. */
+static void enter_or_leave(const struct mla_kernel *kernel)
+{
+    struct mla_trial_shared *shared = at_work->shared;
+    double seconds = at_work->plan->case_seconds;
+    if (kernel == at_work->plan->kernel) {
+        shared->in_kernel = true;
+        set_timer(seconds);
+    } else if (shared->in_kernel) {
+        set_timer(JUDGE_TIMES * seconds);
+        shared->in_kernel = false;
+    }
 }
 
 static bool fail(struct worker *w, const char *why)
@@ -89,20 +109,19 @@ static bool was_judged(const struct mla_verdict *verdict)
     return verdict->kind != MLA_VERDICT_UNJUDGED && verdict->kind != MLA_VERDICT_UNSUPPORTED;
 }
 
-/* Has the case put the fault to the test? In a fork for each call nobody here can tell. */
+/* Has the case put the fault to the test? */
 static bool is_applied(const struct worker *w, const struct mla_verdict *verdict)
 {
-    return w->plan->marks && !w->shared->isolated ? mla_fault_is_applied() : was_judged(verdict);
+    return w->plan->marks ? mla_fault_is_applied() : was_judged(verdict);
 }
 
-/* honest: judge that kernel too (it marks nothing), or NULL. Ends the subject. From the note on, the
- * process's death is the kernel's doing. */
+/* honest: judge that kernel too (it marks nothing), or NULL. Ends the subject. */
 static void judge(struct worker *w, const struct mla_case *test, struct mla_subject *subject,
                   const struct mla_judge_options *options, struct mla_verdict *verdict,
                   struct mla_verdict *honest)
 {
     mla_case_format(test, w->shared->noted);
-    set_timer(options->seconds_limit > 0 ? 0 : w->plan->case_seconds);
+    set_timer(options->seconds_limit > 0 ? 0 : JUDGE_TIMES * w->plan->case_seconds);
     mla_fault_reset_applied();
     mla_subject_judge(subject, w->plan->kernel, options, verdict);
     if (honest != NULL)
@@ -243,10 +262,15 @@ static void survey(struct worker *w)
 void mla_trial_work(const struct mla_trial_plan *plan, struct mla_trial_shared *shared, int fd)
 {
     struct worker w = {.plan = plan, .shared = shared, .fd = fd};
+    at_work = &w;
+    mla_call_watch(enter_or_leave);
+    mla_fault_keep_mark_in(&shared->applied);
     mla_guard_forget();
     mla_guard_keep_heap();
     if (begin(&w) && hunt(&w))
         survey(&w);
     mla_search_end(w.searches[0]);
     mla_search_end(w.searches[1]);
+    mla_call_watch(NULL);
+    at_work = NULL;
 }

@@ -10,6 +10,8 @@
 #ifndef MLA_FAULTS_FAULTS_H
 #define MLA_FAULTS_FAULTS_H
 
+#include <stdatomic.h>
+
 #include "fuzz/cause.h"
 #include "impl/mla_kernel.h"
 
@@ -47,5 +49,8 @@ const struct mla_fault *mla_fault_canaries(size_t *canaries_n);
  */
 void mla_fault_reset_applied(void);
 bool mla_fault_is_applied(void);
+/* From now on the mark is kept there: in memory shared with a parent it outlives this process. Before
+ * any thread; place must stay. */
+void mla_fault_keep_mark_in(atomic_bool *place);
 
 #endif

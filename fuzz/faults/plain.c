@@ -41,6 +41,12 @@ bool mla_plain_has(struct mla_plain_variant variant, enum mla_plain_fault fault)
     return true;
 }
 
+void mla_fault_keep_mark_in(atomic_bool *place)
+{
+    (void)mark(); /* or the first call by a fault would make another */
+    applied = place;
+}
+
 void mla_fault_reset_applied(void)
 {
     if (mark()) {

@@ -169,24 +169,19 @@ static int read_input(struct mla_bench *bench)
 
 static int begin(struct mla_bench *bench, int argc, char **argv)
 {
-    char cpu[128], command[1024] = "", kernels[1024] = "";
-    struct mla_store_build build = mla_build_describe();
+    char cpu[128], kernels[1024] = "";
     int64_t id;
     bench->store = mla_options_store(&bench->options, "bench");
     if (bench->store == NULL)
         return MLA_EXIT_ENVIRONMENT;
     mla_build_cpu(cpu, sizeof cpu);
-    for (int i = 0; i < argc; i++)
-        snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s",
-                 i == 0 ? "" : " ", argv[i]);
     bool called = is_op(bench, "ring") || is_op(bench, "sparse");
     for (size_t k = 0; called && k < bench->kernels.n; k++)
         if (mla_kernel_is_usable(bench->kernels.list[k].kernel))
             snprintf(kernels + strlen(kernels), sizeof kernels - strlen(kernels), "%s%s",
                      kernels[0] == '\0' ? "" : ",", bench->kernels.list[k].spec);
-    struct mla_store_run row = {command, cpu, kernels[0] != '\0' ? kernels : "none",
-                                MLA_STORE_NULL};
-    if (mla_store_begin_run(bench->store, &build, &row, &id) != MLA_STORE_OK)
+    if (mla_build_begin_run(bench->store, argc, argv, kernels[0] != '\0' ? kernels : "none",
+                            MLA_STORE_NULL, &id) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "bench", "%s",
                                 mla_store_message(bench->store));
     double peak =

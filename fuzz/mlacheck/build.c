@@ -53,6 +53,19 @@ void mla_build_cpu(char *text, size_t text_bytes)
         fclose(file);
 }
 
+int32_t mla_build_begin_run(struct mla_store *store, int argc, char **argv, const char *kernels,
+                            int64_t seed, int64_t *run_id)
+{
+    char cpu[128], command[1024] = "";
+    struct mla_store_build build = mla_build_describe();
+    mla_build_cpu(cpu, sizeof cpu);
+    for (int i = 0; i < argc; i++)
+        snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s",
+                 i == 0 ? "" : " ", argv[i]);
+    const struct mla_store_run row = {command, cpu, kernels, seed};
+    return mla_store_begin_run(store, &build, &row, run_id);
+}
+
 bool mla_build_versions(char *text, size_t text_bytes)
 {
     char oracle[128], store[128];

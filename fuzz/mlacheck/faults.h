@@ -64,8 +64,10 @@ void mla_faults_print_kill(const struct mla_faults_entry *entry);
 /* faults_figures.c: what the trials of a cell, or of all cells of a kernel, say together. */
 struct mla_faults_sum {
     enum mla_trial_outcome
-        outcome;                 /* of a cell: of its trials; of a kernel: the worst of its cells */
-    bool accused;                /* any trial killed */
+        outcome;    /* of a cell: of its trials; of a kernel: the worst of its cells */
+    bool accused;   /* any trial killed */
+    bool is_judged; /* of every cell some case was */
+    bool not_run; /* not applied, and only because no trial was started (of a cell: none at all) */
     int64_t trials, killed;      /* trials: those that were started */
     int64_t executions, applied; /* over all trials */
     /* Medians to the kill, of a kernel those of its slowest cell; < 0 unless killed. */
@@ -80,8 +82,9 @@ double mla_faults_median(double *values, size_t n);
 
 /* Over all kernels. */
 struct mla_faults_totals {
-    int64_t faults, killed, survived, not_applied;
-    int64_t honest, accused;
+    int64_t faults, killed, survived, not_applied, not_run;
+    int64_t honest, accused; /* honest: controls of which every cell was judged */
+    int64_t idle;            /* the other controls: they prove nothing */
     int64_t hidden, hidden_killed;
     int64_t unmarked;      /* trials killed by cases that never reached the fault */
     int64_t troubled;      /* trials that could not work */

@@ -36,7 +36,7 @@ names='\{("[a-z0-9-]+":'$number',?)*\}'
 rules='\{("[a-z0-9_]+":[0-9]+,?)+\}'
 form='^\{"faults":2,"killed":2,"survived":\[\],"not_applied":\[\],"honest":0,"accused":0,"canary":true,'
 form+='"median_execs":'$names',"median_seconds":'$names',"criteria":'$rules',"detectors":'$rules','
-form+='"random":false,"trials":2,"accused_controls":\[\],"hidden":0,"exposed":\[\],'
+form+='"random":false,"trials":2,"not_run":\[\],"idle_controls":0,"accused_controls":\[\],"hidden":0,"exposed":\[\],'
 form+='"executions":[0-9]+,"seconds":'$number',"interrupted":false\}$'
 tail -1 "$dir/guided" >"$dir/json"
 check 'as JSON' 0 '' grep -Eq "$form" "$dir/json"

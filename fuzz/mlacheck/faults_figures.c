@@ -50,6 +50,7 @@ struct mla_faults_sum mla_faults_sum_cell(const struct mla_faults_cell *cell)
         sum.killed += r->outcome == MLA_TRIAL_KILLED;
         sum.executions += r->executions;
         sum.applied += r->applied;
+        sum.is_judged = sum.is_judged || r->judged > 0;
         for (int b = 0; b < MLA_DETECTORS_N; b++)
             sum.detectors |= r->detectors[b] > 0 ? 1u << b : 0;
         sum.detectors |= r->detected;
@@ -57,12 +58,19 @@ struct mla_faults_sum mla_faults_sum_cell(const struct mla_faults_cell *cell)
             sum.rules |= r->rules[b] > 0 ? 1u << b : 0;
     }
     sum.accused = sum.killed > 0;
+    sum.not_run = sum.trials == 0;
     sum.outcome = sum.killed > 0 && 2 * sum.killed >= sum.trials ? MLA_TRIAL_KILLED
                   : sum.applied > 0                              ? MLA_TRIAL_SURVIVED
                                                                  : MLA_TRIAL_NOT_APPLIED;
     sum.median_executions = median_to_kill(cell, false);
     sum.median_seconds = median_to_kill(cell, true);
     return sum;
+}
+
+/* Has it been given a chance that it did not take? */
+static bool is_unreached(const struct mla_faults_sum *cell)
+{
+    return cell->outcome == MLA_TRIAL_NOT_APPLIED && !cell->not_run;
 }
 
 /* The kernel's outcome: one cell that survived outweighs one that was not reached, both outweigh kills. */
@@ -76,11 +84,14 @@ static enum mla_trial_outcome worse(enum mla_trial_outcome a, enum mla_trial_out
 struct mla_faults_sum mla_faults_sum_kernel(const struct mla_faults *f, size_t first, size_t *next)
 {
     struct mla_faults_sum all = mla_faults_sum_cell(&f->cells[first]);
+    bool unreached = is_unreached(&all);
     size_t i = first + 1;
     for (; i < f->cells_n && f->cells[i].fault == f->cells[first].fault; i++) {
         struct mla_faults_sum sum = mla_faults_sum_cell(&f->cells[i]);
         all.outcome = worse(all.outcome, sum.outcome);
         all.accused = all.accused || sum.accused;
+        all.is_judged = all.is_judged && sum.is_judged;
+        unreached = unreached || is_unreached(&sum);
         all.trials += sum.trials;
         all.killed += sum.killed;
         all.executions += sum.executions;
@@ -90,6 +101,7 @@ struct mla_faults_sum mla_faults_sum_kernel(const struct mla_faults *f, size_t f
         all.median_executions = fmax(all.median_executions, sum.median_executions);
         all.median_seconds = fmax(all.median_seconds, sum.median_seconds);
     }
+    all.not_run = all.outcome == MLA_TRIAL_NOT_APPLIED && !unreached;
     if (all.outcome != MLA_TRIAL_KILLED)
         all.median_executions = all.median_seconds = -1;
     *next = i;
@@ -113,7 +125,8 @@ static void count_fault(struct mla_faults_totals *t, const struct mla_faults_sum
     t->faults++;
     t->killed += sum->outcome == MLA_TRIAL_KILLED;
     t->survived += sum->outcome == MLA_TRIAL_SURVIVED;
-    t->not_applied += sum->outcome == MLA_TRIAL_NOT_APPLIED;
+    t->not_applied += sum->outcome == MLA_TRIAL_NOT_APPLIED && !sum->not_run;
+    t->not_run += sum->not_run;
     for (int b = 0; b < MLA_DETECTORS_N; b++)
         t->detectors[b] += sum->detectors >> b & 1u;
     for (int b = 0; b < MLA_TRIAL_RULES_MAX; b++)
@@ -130,7 +143,8 @@ struct mla_faults_totals mla_faults_total(const struct mla_faults *f)
             count_fault(&t, &sum);
             break;
         case MLA_ROLE_CONTROL:
-            t.honest++;
+            t.honest += sum.is_judged;
+            t.idle += !sum.is_judged;
             t.accused += sum.accused;
             break;
         case MLA_ROLE_HIDDEN:

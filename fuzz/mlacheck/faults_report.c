@@ -37,8 +37,8 @@ static const char *outcome_text(const struct mla_faults_cell *cell,
                                 const struct mla_faults_sum *sum)
 {
     if (cell->role == MLA_ROLE_CONTROL)
-        return sum->accused ? "ACCUSED" : "passed";
-    if (sum->trials == 0)
+        return sum->accused ? "ACCUSED" : sum->is_judged ? "passed" : "NOT JUDGED";
+    if (sum->not_run)
         return "not run";
     return sum->outcome == MLA_TRIAL_KILLED     ? "killed"
            : sum->outcome == MLA_TRIAL_SURVIVED ? "SURVIVED"
@@ -153,7 +153,7 @@ static void print_classes(const struct mla_faults *f)
 static void print_hint(const struct mla_faults_cell *cell, const struct mla_faults_sum *sum)
 {
     const char *name = cell->fault->name, *op = mla_case_op_name(cell->op);
-    if (sum->trials == 0)
+    if (sum->not_run)
         printf("not run: %s on %s: the time was up before its turn; give more with --time\n", name,
                op);
     else if (sum->outcome == MLA_TRIAL_NOT_APPLIED)
@@ -177,6 +177,10 @@ static void print_living(const struct mla_faults *f)
         if (cell->role == MLA_ROLE_HIDDEN && sum.accused)
             printf("exposed: %s on %s was killed, and the table says that no input can do that\n",
                    cell->fault->name, mla_case_op_name(cell->op));
+        if (cell->role == MLA_ROLE_CONTROL && !sum.is_judged)
+            printf("not judged: the control %s on %s: none of %" PRId64 " cases was; nothing shows"
+                   " that right kernels pass\n",
+                   cell->fault->name, mla_case_op_name(cell->op), sum.executions);
         for (int64_t k = 0; k < cell->attempts_n; k++) {
             const struct mla_trial_result *r = &cell->attempts[k].result;
             if (r->trouble[0] != '\0')
@@ -202,10 +206,11 @@ void mla_faults_print(const struct mla_faults *f, const struct mla_faults_totals
     putchar('\n');
     print_living(f);
     printf("%" PRId64 " faults: %" PRId64 " killed, %" PRId64 " survived, %" PRId64
-           " not applied; %" PRId64 " hidden, %" PRId64 " of them exposed; %" PRId64
-           " honest controls, %" PRId64 " accused; %" PRId64 " executions in %.0f s, %s%s\n",
-           t->faults, t->killed, t->survived, t->not_applied, t->hidden, t->hidden_killed,
-           t->honest, t->accused, t->executions, mla_call_clock() - f->began,
+           " not applied, %" PRId64 " not run; %" PRId64 " hidden, %" PRId64
+           " of them exposed; %" PRId64 " honest controls, %" PRId64 " accused; %" PRId64
+           " executions in %.0f s, %s%s\n",
+           t->faults, t->killed, t->survived, t->not_applied, t->not_run, t->hidden,
+           t->hidden_killed, t->honest, t->accused, t->executions, mla_call_clock() - f->began,
            f->options.draws ? "random draws" : "guided search",
            mla_interrupted ? "; interrupted" : "");
 }
@@ -213,22 +218,25 @@ void mla_faults_print(const struct mla_faults *f, const struct mla_faults_totals
 /* ---- JSON: names are [a-z0-9_-]+, nothing to escape ---- */
 
 static bool is_listed(enum mla_faults_role role, const struct mla_faults_sum *sum,
-                      enum mla_faults_role wanted, enum mla_trial_outcome outcome)
+                      enum mla_faults_role wanted, enum mla_trial_outcome outcome, bool run)
 {
     if (role != wanted)
         return false;
-    return wanted == MLA_ROLE_FAULT ? sum->outcome == outcome : sum->accused;
+    if (wanted != MLA_ROLE_FAULT)
+        return sum->accused;
+    return sum->outcome == outcome && sum->not_run == !run;
 }
 
-/* Of kernels: faults of that outcome; controls and hidden faults that any trial killed. */
+/* Of kernels: faults of that outcome that were run, or were not; controls and hidden faults that any trial
+ * killed. */
 static void print_names(const struct mla_faults *f, const char *key, enum mla_faults_role role,
-                        enum mla_trial_outcome outcome)
+                        enum mla_trial_outcome outcome, bool run)
 {
     const char *comma = "";
     printf(",\"%s\":[", key);
     for (size_t i = 0, next = 0; i < f->cells_n; i = next) {
         struct mla_faults_sum sum = mla_faults_sum_kernel(f, i, &next);
-        if (!is_listed(f->cells[i].role, &sum, role, outcome))
+        if (!is_listed(f->cells[i].role, &sum, role, outcome, run))
             continue;
         printf("%s\"%s\"", comma, f->cells[i].fault->name);
         comma = ",";
@@ -256,8 +264,8 @@ void mla_faults_print_json(const struct mla_faults *f, const struct mla_faults_t
 {
     const struct mla_criterion *rules = mla_criteria(&(size_t){0});
     printf("{\"faults\":%" PRId64 ",\"killed\":%" PRId64, t->faults, t->killed);
-    print_names(f, "survived", MLA_ROLE_FAULT, MLA_TRIAL_SURVIVED);
-    print_names(f, "not_applied", MLA_ROLE_FAULT, MLA_TRIAL_NOT_APPLIED);
+    print_names(f, "survived", MLA_ROLE_FAULT, MLA_TRIAL_SURVIVED, true);
+    print_names(f, "not_applied", MLA_ROLE_FAULT, MLA_TRIAL_NOT_APPLIED, true);
     printf(",\"honest\":%" PRId64 ",\"accused\":%" PRId64 ",\"canary\":%s", t->honest, t->accused,
            canary ? "true" : "false");
     print_medians(f, "median_execs", false);
@@ -270,9 +278,11 @@ void mla_faults_print_json(const struct mla_faults *f, const struct mla_faults_t
         printf("%s\"%s\":%" PRId64, i == 0 ? "" : ",", mla_detector_name(i), t->detectors[i]);
     printf("},\"random\":%s,\"trials\":%" PRId64, f->options.draws ? "true" : "false",
            f->options.number);
-    print_names(f, "accused_controls", MLA_ROLE_CONTROL, MLA_TRIAL_KILLED);
+    print_names(f, "not_run", MLA_ROLE_FAULT, MLA_TRIAL_NOT_APPLIED, false);
+    printf(",\"idle_controls\":%" PRId64, t->idle);
+    print_names(f, "accused_controls", MLA_ROLE_CONTROL, MLA_TRIAL_KILLED, true);
     printf(",\"hidden\":%" PRId64, t->hidden);
-    print_names(f, "exposed", MLA_ROLE_HIDDEN, MLA_TRIAL_KILLED);
+    print_names(f, "exposed", MLA_ROLE_HIDDEN, MLA_TRIAL_KILLED, true);
     printf(",\"executions\":%" PRId64 ",\"seconds\":%.3f,\"interrupted\":%s}\n", t->executions,
            mla_call_clock() - f->began, mla_interrupted ? "true" : "false");
 }

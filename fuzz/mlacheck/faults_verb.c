@@ -149,19 +149,13 @@ static int make_cells(struct mla_faults *f)
 
 static int begin(struct mla_faults *f, int argc, char **argv)
 {
-    char cpu[128], command[1024] = "";
-    struct mla_store_build build = mla_build_describe();
     int64_t id;
-    mla_build_cpu(cpu, sizeof cpu);
-    for (int i = 0; i < argc; i++)
-        snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s",
-                 i == 0 ? "" : " ", argv[i]);
     const char *kernels = f->options.kernels_n > 0 ? f->options.kernels[0] : "fault:*";
-    struct mla_store_run row = {command, cpu, kernels, (int64_t)f->options.seed};
     f->store = mla_options_store(&f->options, "faults");
     if (f->store == NULL)
         return MLA_EXIT_ENVIRONMENT;
-    if (mla_store_begin_run(f->store, &build, &row, &id) != MLA_STORE_OK)
+    if (mla_build_begin_run(f->store, argc, argv, kernels, (int64_t)f->options.seed, &id) !=
+        MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "faults", "%s", mla_store_message(f->store));
     printf("mlacheck faults, run %" PRId64 ": %zu kernels on their operations, %" PRId64
            " trials, %g s, %" PRId64 " jobs, seed %" PRIu64 ", %s\n",
@@ -186,6 +180,10 @@ static int exit_code(const struct mla_faults_totals *t, bool died)
         return MLA_EXIT_FAULT;
     if (mla_interrupted)
         return MLA_EXIT_INTERRUPTED;
+    if (t->idle > 0)
+        return mla_options_fail(MLA_EXIT_ENVIRONMENT, "faults",
+                                "%" PRId64 " honest controls were not judged on every operation",
+                                t->idle);
     if (t->killed < t->faults)
         return MLA_EXIT_FAULT;
     return t->faults + t->honest + t->hidden == 0 ? MLA_EXIT_NOTHING : MLA_EXIT_PASSED;

@@ -112,8 +112,17 @@ static int32_t crashing(const struct mla_ring_args *args, char *message, size_t 
     (void)args;
     (void)message;
     (void)bytes;
+    (void)mla_plain_has((struct mla_plain_variant){MLA_FAULT_ROPE_IGNORED, MLA_PLAIN_ONLINE},
+                        MLA_FAULT_ROPE_IGNORED);
     raise(SIGSEGV);
     return MLA_OK;
+}
+
+static int32_t shirking(const struct mla_ring_args *args, char *message, size_t bytes)
+{
+    (void)args;
+    (void)snprintf(message, bytes, "not today");
+    return MLA_ERR_UNSUPPORTED;
 }
 
 static struct mla_kernel kernel_of(int32_t (*ring)(const struct mla_ring_args *, char *, size_t))
@@ -285,8 +294,10 @@ static void test_canary_lives(void **state)
     plant(&canaries, "mute", right(), NULL);
     assert_int_equal(call("600", "fault:*"), MLA_EXIT_ENVIRONMENT);
     assert_non_null(strstr(output, "VOID the canary fault:mute lives on ring"));
-    expect_json(json(), "{\"faults\":1,\"killed\":0,\"survived\":[],\"not_applied\":[\"rope\"],"
-                        "\"honest\":1,\"accused\":0,\"canary\":false,\"median_execs\":{}");
+    const char *line = json();
+    expect_json(line, "{\"faults\":1,\"killed\":0,\"survived\":[],\"not_applied\":[],"
+                      "\"honest\":0,\"accused\":0,\"canary\":false,\"median_execs\":{}");
+    assert_non_null(strstr(line, "\"not_run\":[\"rope\"],\"idle_controls\":1,"));
 }
 
 /* It must die on every case, not only sometimes. */
@@ -323,6 +334,22 @@ static void test_control_passes(void **state)
     assert_non_null(strstr(line, "\"accused_controls\":[]"));
 }
 
+/* A control of which nothing was judged has shown nothing. */
+static void test_control_idle(void **state)
+{
+    (void)state;
+    struct mla_kernel idle = kernel_of(shirking);
+    idle.promises &= ~(uint64_t)(MLA_PROMISE_REFUSES | MLA_PROMISE_INDEX_CHECKED);
+    plant(&controls, "shirker", &idle, NULL);
+    plant(&faults, "causal", real_fault("causal-one-more"), NULL);
+    assert_int_equal(call("5", "fault:*"), MLA_EXIT_ENVIRONMENT);
+    assert_non_null(strstr(output, "not judged: the control shirker on ring"));
+    const char *line = json();
+    expect_json(line, "{\"faults\":1,\"killed\":1,\"survived\":[],\"not_applied\":[],\"honest\":1,"
+                      "\"accused\":0,\"canary\":true,");
+    assert_non_null(strstr(line, "\"idle_controls\":1,\"accused_controls\":[]"));
+}
+
 static void test_survivors(void **state)
 {
     (void)state;
@@ -330,8 +357,10 @@ static void test_survivors(void **state)
     plant(&faults, "unreached", right(), NULL);
     assert_int_equal(call("1", "fault:unreached"), MLA_EXIT_FAULT);
     assert_non_null(strstr(output, "not applied: unreached on ring"));
-    expect_json(json(),
+    const char *line = json();
+    expect_json(line,
                 "{\"faults\":1,\"killed\":0,\"survived\":[],\"not_applied\":[\"unreached\"],");
+    assert_non_null(strstr(line, "\"not_run\":[]"));
     plant(&faults, "harmless", &harmless, NULL);
     assert_int_equal(call("1", "fault:harmless"), MLA_EXIT_FAULT);
     assert_non_null(strstr(output, "survived: harmless on ring"));
@@ -347,7 +376,10 @@ static void test_no_time(void **state)
     plant(&faults, "rope", real_fault("rope-ignored"), NULL);
     assert_int_equal(call("0.000001", "fault:rope"), MLA_EXIT_FAULT);
     assert_non_null(strstr(output, "not run: rope on ring"));
-    expect_json(json(), "{\"faults\":1,\"killed\":0,\"survived\":[],\"not_applied\":[\"rope\"],");
+    assert_non_null(strstr(output, "0 not applied, 1 not run"));
+    const char *line = json();
+    expect_json(line, "{\"faults\":1,\"killed\":0,\"survived\":[],\"not_applied\":[],");
+    assert_non_null(strstr(line, "\"not_run\":[\"rope\"]"));
 }
 
 static void test_crash(void **state)
@@ -414,8 +446,9 @@ static void test_interrupted(void **state)
     (void)signal(SIGUSR1, interrupt);
     assert_int_equal(call("600", "fault:[dhl]*"), MLA_EXIT_INTERRUPTED);
     assert_non_null(strstr(output, "; interrupted"));
-    expect_json(json(), "{\"faults\":3,\"killed\":1,\"survived\":[\"harmless\"],\"not_applied\":["
-                        "\"late\"],");
+    const char *line = json();
+    expect_json(line, "{\"faults\":3,\"killed\":1,\"survived\":[\"harmless\"],\"not_applied\":[],");
+    assert_non_null(strstr(line, "\"not_run\":[\"late\"]"));
     struct mla_options o = {.words_n = 0};
     char path[128], *rows = NULL;
     snprintf(path, sizeof path, "%s/x.db", folder);
@@ -450,6 +483,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_canary_lives_now_and_then, setup, teardown),
         cmocka_unit_test_setup_teardown(test_control_accused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_control_passes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_control_idle, setup, teardown),
         cmocka_unit_test_setup_teardown(test_survivors, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_crash, setup, teardown),

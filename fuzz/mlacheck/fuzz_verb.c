@@ -313,31 +313,23 @@ static int make_folders(struct hunt *hunt)
 
 static int begin(struct hunt *hunt, int argc, char **argv)
 {
-    char cpu[128], command[1024] = "";
-    struct mla_store_build build = mla_build_describe();
+    const char *kernels = hunt->options.kernels_n > 0 ? hunt->options.kernels[0] : "scalar";
     struct mla_store *store = mla_options_store(&hunt->options, "fuzz");
     if (store == NULL)
         return MLA_EXIT_ENVIRONMENT;
-    mla_build_cpu(cpu, sizeof cpu);
-    for (int i = 0; i < argc; i++)
-        snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s",
-                 i == 0 ? "" : " ", argv[i]);
-    struct mla_store_run row = {command, cpu,
-                                hunt->options.kernels_n > 0 ? hunt->options.kernels[0] : "scalar",
-                                (int64_t)hunt->options.seed};
     int code = 0;
     time_t now = time(NULL);
     struct tm utc;
     strftime(hunt->since, sizeof hunt->since, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     hunt->began = mla_call_clock();
-    if (mla_store_begin_run(store, &build, &row, &hunt->run_id) != MLA_STORE_OK)
+    if (mla_build_begin_run(store, argc, argv, kernels, (int64_t)hunt->options.seed,
+                            &hunt->run_id) != MLA_STORE_OK)
         code = mla_options_fail(MLA_EXIT_ENVIRONMENT, "fuzz", "%s", mla_store_message(store));
     mla_store_close(store);
     if (code == 0)
-        printf("mlacheck fuzz, run %" PRId64 ": %g s, %" PRId64 " jobs, kernel %s, seed %" PRIu64
-               "\n",
-               hunt->run_id, hunt->options.seconds, hunt->options.jobs, row.kernels,
-               hunt->options.seed);
+        printf(
+            "mlacheck fuzz, run %" PRId64 ": %g s, %" PRId64 " jobs, kernel %s, seed %" PRIu64 "\n",
+            hunt->run_id, hunt->options.seconds, hunt->options.jobs, kernels, hunt->options.seed);
     return code;
 }
 

@@ -344,16 +344,10 @@ static void print_roll_json(const struct run *run, const char *name, enum roll r
 
 static int begin(struct run *run, int argc, char **argv)
 {
-    char cpu[128], command[1024] = "";
     const char *kernels = roll_text(run, USABLE);
-    struct mla_store_build build = mla_build_describe();
     int64_t id;
-    mla_build_cpu(cpu, sizeof cpu);
-    for (int i = 0; i < argc; i++)
-        snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s",
-                 i == 0 ? "" : " ", argv[i]);
-    struct mla_store_run row = {command, cpu, kernels, (int64_t)run->options.seed};
-    if (mla_store_begin_run(run->store, &build, &row, &id) != MLA_STORE_OK)
+    if (mla_build_begin_run(run->store, argc, argv, kernels, (int64_t)run->options.seed, &id) !=
+        MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "%s", mla_store_message(run->store));
     printf("mlacheck run %" PRId64 ": %zu cases, kernels %s, seed %" PRIu64 "\n", id, run->corpus.n,
            kernels, run->options.seed);

@@ -240,18 +240,12 @@ static void run_cases(struct selfcheck *check)
 
 static int begin(struct selfcheck *check, int argc, char **argv)
 {
-    char cpu[128], command[1024] = "";
-    struct mla_store_build build = mla_build_describe();
     int64_t id;
-    mla_build_cpu(cpu, sizeof cpu);
-    for (int i = 0; i < argc; i++)
-        snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s",
-                 i == 0 ? "" : " ", argv[i]);
-    struct mla_store_run row = {command, cpu, "adversary:*", (int64_t)check->options.seed};
     check->store = mla_options_store(&check->options, "selfcheck");
     if (check->store == NULL)
         return MLA_EXIT_ENVIRONMENT;
-    if (mla_store_begin_run(check->store, &build, &row, &id) != MLA_STORE_OK)
+    if (mla_build_begin_run(check->store, argc, argv, "adversary:*", (int64_t)check->options.seed,
+                            &id) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "selfcheck", "%s",
                                 mla_store_message(check->store));
     printf("mlacheck selfcheck, run %" PRId64 ": %" PRId64 " cases, %zu adversaries, seed %" PRIu64

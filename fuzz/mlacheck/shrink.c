@@ -190,15 +190,9 @@ static int report(struct shrink *s)
 
 static int store_result(struct shrink *s, int argc, char **argv)
 {
-    char cpu[128], command[1024] = "";
-    struct mla_store_build build = mla_build_describe();
     int64_t id;
-    mla_build_cpu(cpu, sizeof cpu);
-    for (int i = 0; i < argc; i++)
-        snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s",
-                 i == 0 ? "" : " ", argv[i]);
-    struct mla_store_run row = {command, cpu, s->kernels.list[0].spec, 0};
-    if (mla_store_begin_run(s->store, &build, &row, &id) == MLA_STORE_OK &&
+    if (mla_build_begin_run(s->store, argc, argv, s->kernels.list[0].spec, 0, &id) ==
+            MLA_STORE_OK &&
         mla_record_store(s->store, &s->shrunk.test, s->kernels.list[0].spec, &s->shrunk.verdict) ==
             MLA_STORE_OK &&
         mla_store_end_run(s->store) == MLA_STORE_OK)
