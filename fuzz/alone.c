@@ -2,24 +2,43 @@
  *
  * alone.c - running this program again on one case.
  */
+#define _GNU_SOURCE /* memfd_create */
 #include "fuzz/alone.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 #include "fuzz/call.h"
 
+#define SECONDS 2.0
+
+double mla_alone_seconds(const char *limit)
+{
+    double share = limit == NULL ? SECONDS : strtod(limit, NULL) / 8;
+    return share < SECONDS ? share : SECONDS;
+}
+
+#ifdef __linux__
+
 extern char **environ;
 
-/* This environment without the database, which would make it a worker, and with the variable. */
+/* Ours make a process a worker, or let it draw a case of its own; the kernel it needs. */
+static bool is_kept(const char *variable)
+{
+    return strncmp(variable, "MLACHECK_", 9) != 0 || strncmp(variable, "MLACHECK_KERNEL=", 16) == 0;
+}
+
 static char **environment(char *variable)
 {
     size_t n = 0, kept = 0;
@@ -27,7 +46,7 @@ static char **environment(char *variable)
         n++;
     char **copy = calloc(n + 2, sizeof *copy);
     for (size_t i = 0; copy != NULL && i < n; i++)
-        if (strncmp(environ[i], "MLACHECK_DB=", 12) != 0)
+        if (is_kept(environ[i]))
             copy[kept++] = environ[i];
     if (copy != NULL)
         copy[kept] = variable;
@@ -46,8 +65,9 @@ static enum mla_alone wait_for(pid_t pid, double seconds)
             return MLA_ALONE_UNKNOWN;
         if (mla_call_clock() > deadline) {
             kill(pid, SIGKILL);
-            (void)waitpid(pid, &status, 0);
-            return MLA_ALONE_FAILS;
+            while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                ;
+            return MLA_ALONE_UNKNOWN; /* slow and stuck look the same from here */
         }
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     }
@@ -57,35 +77,57 @@ static enum mla_alone wait_for(pid_t pid, double seconds)
     return gave_up ? MLA_ALONE_UNKNOWN : MLA_ALONE_FAILS;
 }
 
-static enum mla_alone spawn(char *path, char *variable, double seconds)
+/* In the child; only what may be called between fork and exec. */
+static void become(char **arguments, char **variables, pid_t parent)
 {
-    char *arguments[] = {"/proc/self/exe", path, NULL};
+    int null = open("/dev/null", O_WRONLY);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == parent && null >= 0) {
+        dup2(null, STDOUT_FILENO);
+        dup2(null, STDERR_FILENO);
+        execve("/proc/self/exe", arguments, variables);
+    }
+    _exit(MLA_ALONE_UNKNOWN);
+}
+
+static enum mla_alone spawn(int file, char *variable, double seconds)
+{
+    char path[64], artifacts[] = "-artifact_prefix=/dev/null/"; /* an engine saves no input */
+    char *arguments[] = {"alone", path, artifacts, NULL};
     char **variables = environment(variable);
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
     if (variables == NULL)
         return MLA_ALONE_UNKNOWN;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    int error = posix_spawn(&pid, arguments[0], &actions, NULL, arguments, variables);
-    posix_spawn_file_actions_destroy(&actions);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0)
+        become(arguments, variables, parent);
     free(variables);
-    return error != 0 ? MLA_ALONE_UNKNOWN : wait_for(pid, seconds);
+    return pid < 0 ? MLA_ALONE_UNKNOWN : wait_for(pid, seconds);
 }
 
 enum mla_alone mla_alone_run(const struct mla_case *test, bool all_relations, double seconds)
 {
-    char path[] = "/tmp/mlacheck-alone-XXXXXX", line[MLA_CASE_LINE_MAX];
+    char line[MLA_CASE_LINE_MAX];
     char all[] = MLA_ALONE_VARIABLE "=all", chosen[] = MLA_ALONE_VARIABLE "=chosen";
     size_t n = mla_case_format(test, line);
-    int file = mkstemp(path);
+    int file = memfd_create("case", 0); /* which the child inherits */
     if (file < 0)
         return MLA_ALONE_UNKNOWN;
-    bool written = write(file, line, n) == (ssize_t)n;
+    enum mla_alone result = write(file, line, n) == (ssize_t)n
+                                ? spawn(file, all_relations ? all : chosen, seconds)
+                                : MLA_ALONE_UNKNOWN;
     close(file);
-    enum mla_alone result =
-        written ? spawn(path, all_relations ? all : chosen, seconds) : MLA_ALONE_UNKNOWN;
-    unlink(path);
     return result;
 }
+
+#else
+
+enum mla_alone mla_alone_run(const struct mla_case *test, bool all_relations, double seconds)
+{
+    (void)test;
+    (void)all_relations;
+    (void)seconds;
+    return MLA_ALONE_UNKNOWN;
+}
+
+#endif

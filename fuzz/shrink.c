@@ -54,7 +54,7 @@ static int32_t judge(struct work *w, const struct mla_case *test, struct mla_ver
     struct mla_judge_options judge = {.seconds_limit = call_limit(w, test),
                                       .oracle_threads = w->options->oracle_threads,
                                       .plain_oracle = w->options->plain_oracle,
-                                      .row_tests = 1 + mla_judge_row_tests(test),
+                                      .row_tests = MLA_JUDGE_ROW_TESTS,
                                       .relations = w->relations};
     int32_t status = mla_subject_make(test, &subject, error);
     if (status != MLA_OK)

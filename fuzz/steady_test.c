@@ -6,7 +6,7 @@
  * first rounds, which fill the pools that are kept on purpose, every further one finds the memory it
  * needs. What may still change is the heap's end, which moves in steps of 128 KB (M_TOP_PAD), and the
  * stacks of threads, of which only the calling one is used here. So the pages in memory may grow by two
- * such steps and no more; losing the least a heap can lose, 32 bytes an execution, would be four of
+ * such steps and no more; losing the least a heap can lose, 32 bytes an execution, would be three of
  * them.
  */
 #include <setjmp.h>
@@ -20,12 +20,13 @@
 #include <cmocka.h>
 
 #include "fuzz/kernels.h"
+#include "fuzz/relations.h"
 #include "fuzz/search.h"
 
 #define CASES_N  200
 #define STEP_KB  128
 #define LIMIT_KB (2 * STEP_KB)
-#define ROUNDS   80 /* 16000 executions */
+#define ROUNDS   60 /* 12000 executions */
 #define LEAK     16
 
 static struct mla_case cases[CASES_N];
@@ -63,10 +64,12 @@ static void draw(void)
 /* leak: where to lose a block of memory at every execution, or NULL. */
 static void round_of_cases(const struct mla_kernel *kernel, void ***leak)
 {
-    const struct mla_judge_options options = {.oracle_threads = 1};
     for (int i = 0; i < CASES_N; i++) {
         struct mla_subject *subject;
         struct mla_verdict verdict;
+        const struct mla_judge_options options = {.oracle_threads = 1,
+                                                  .relations = mla_relations_choose(&cases[i]),
+                                                  .relation_rows = MLA_RELATION_ROWS};
         char error[MLA_CASE_ERROR_MAX];
         assert_int_equal(mla_subject_make(&cases[i], &subject, error), MLA_OK);
         mla_subject_judge(subject, kernel, &options, &verdict);

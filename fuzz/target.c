@@ -19,13 +19,13 @@
 #include "fuzz/target_guidance.h"
 #include "results/store.h"
 
-#define FAMILIES_MAX  32
-#define ID_DIGITS     12
-#define DEADLY_MAX    1024
-#define ALONE_MAX     5 /* failures of one process that are run again, and the seconds of each */
-#define ALONE_SECONDS 10
-#define ALONE_ROOM    170 /* bytes of a reason that are kept before what is added */
-#define FAILURES_MAX  100 /* rows and lines for one process: a broken kernel fails everywhere */
+#define FAMILIES_MAX 32
+#define ID_DIGITS    12
+#define DEADLY_MAX   1024
+#define ALONE_MAX    5   /* failures of one process that are run again */
+#define ALONE_CALL   10  /* seconds of a call there: whoever waits for it gives up sooner */
+#define ALONE_ROOM   170 /* bytes of a reason that are kept before what is added */
+#define FAILURES_MAX 100 /* rows and lines for one process: a broken kernel fails everywhere */
 
 /* One process, one target, one thread: the engine's calling convention leaves no other place. */
 static struct {
@@ -144,10 +144,11 @@ static bool worth_a_row(const struct mla_case *test, const struct mla_verdict *v
 static void repeat_alone(const struct mla_case *test, struct mla_verdict *verdict)
 {
     size_t n = strlen(verdict->reason);
+    double seconds = mla_alone_seconds(getenv("MLACHECK_LIMIT"));
     if (state.store == NULL || state.alone_n++ >= ALONE_MAX ||
-        mla_alone_run(test, false, ALONE_SECONDS) != MLA_ALONE_PASSES)
+        mla_alone_run(test, false, seconds) != MLA_ALONE_PASSES)
         return;
-    verdict->all_relations = mla_alone_run(test, true, ALONE_SECONDS) == MLA_ALONE_FAILS;
+    verdict->all_relations = mla_alone_run(test, true, seconds) == MLA_ALONE_FAILS;
     if (n > ALONE_ROOM)
         n = ALONE_ROOM;
     snprintf(verdict->reason + n, sizeof verdict->reason - n,
@@ -221,7 +222,7 @@ static void judge(struct mla_subject *subject, const struct mla_case *test,
                   const struct mla_kernel_choice *choice)
 {
     struct mla_verdict verdict;
-    struct mla_judge_options options = {.seconds_limit = asks_all() ? ALONE_SECONDS : 0,
+    struct mla_judge_options options = {.seconds_limit = asks_all() ? ALONE_CALL : 0,
                                         .oracle_threads = 1,
                                         .relations = choose_relations(test),
                                         .relation_rows = MLA_RELATION_ROWS,

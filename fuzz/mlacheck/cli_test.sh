@@ -160,7 +160,9 @@ check 'shrink what is not stored' 3 'shrink.db' "${shrink[@]}" 123456
 check 'shrink what does not fail' 77 'does not fail' "$mlacheck" shrink --db "$dir/shrink.db" --kernel scalar --case "$fault"
 check 'shrink' 1 'H         2 -> 1' "${shrink[@]}" --case "$fault" --out "$dir/regressions.txt"
 check 'shrink again' 1 'minimal' "${shrink[@]}" --case "$fault" --out "$dir/regressions.txt"
-check 'the shrunk line is one of the corpus' 0 '2 judged: 2 passed' \
+check 'a line is not added twice' 1 'has this line already' "${shrink[@]}" --case "$fault" --out "$dir/regressions.txt"
+check 'it is there once' 0 '1' grep -c . "$dir/regressions.txt"
+check 'the shrunk line is one of the corpus' 0 '1 judged: 1 passed' \
     "$mlacheck" run --db "$db" --kernel scalar --set "$dir/regressions.txt"
 check 'it is small' 0 "$small" cat "$dir/regressions.txt"
 check 'and fails' 1 'blame: keys-extra: Keys that the row must not see take part: positions' \

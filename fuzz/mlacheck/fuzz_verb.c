@@ -103,10 +103,18 @@ static void plan(struct hunt *hunt)
     }
 }
 
+/* What an input may take, in the engine's whole seconds. */
+static int unit_seconds(const struct hunt *hunt)
+{
+    return hunt->options.limit > 0 ? (int)(hunt->options.limit + 0.999) : 30;
+}
+
 static void environment(const struct hunt *hunt)
 {
-    char run[32];
+    char run[32], limit[32];
     snprintf(run, sizeof run, "%" PRId64, hunt->run_id);
+    snprintf(limit, sizeof limit, "%d", unit_seconds(hunt));
+    setenv("MLACHECK_LIMIT", limit, 1);
     setenv("MLACHECK_DB", hunt->options.db, 1);
     setenv("MLACHECK_RUN", run, 1);
     setenv("MLACHECK_SINCE", hunt->since, 1);
@@ -132,8 +140,7 @@ static void become(const struct hunt *hunt, const struct worker *w, const char *
     uint64_t seed = mla_number_at(hunt->options.seed, (uint64_t)w->number, (uint64_t)w->restarts,
                                   (uint64_t)w->phase);
     snprintf(seed_flag, sizeof seed_flag, "-seed=%" PRIu64, 1 + seed % 0x7fffffffu);
-    snprintf(unit_flag, sizeof unit_flag, "-timeout=%d",
-             hunt->options.limit > 0 ? (int)(hunt->options.limit + 0.999) : 30);
+    snprintf(unit_flag, sizeof unit_flag, "-timeout=%d", unit_seconds(hunt));
     int fd = open(log, O_CREAT | O_WRONLY | O_APPEND, 0644);
     if (fd >= 0) {
         dup2(fd, STDOUT_FILENO);

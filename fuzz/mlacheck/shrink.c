@@ -31,7 +31,7 @@ static const char help[] =
     "  --limit SECONDS  of one kernel call (default 10)\n"
     "  --no-relations   do not ask the relations\n"
     "  --oracle WHICH   fast (default), or definition: the plain evaluation in MPFR\n"
-    "  --out FILE       append the line to that file (corpus/regressions.txt)\n"
+    "  --out FILE       append the line to that file (corpus/regressions.txt), once\n"
     "  --db FILE        default results/mlacheck.db: ids are looked up and the result is stored "
     "there\n"
     "  --json           end with one JSON object\n\n"
@@ -128,14 +128,37 @@ static const char *end_text(enum mla_shrink_end end)
     return "no failure";
 }
 
+/* Is it one of the file's lines? */
+static bool has_line(FILE *file, const char *line)
+{
+    char *text = NULL;
+    size_t room = 0;
+    bool found = false;
+    while (!found && getline(&text, &room, file) >= 0) {
+        text[strcspn(text, "\r\n")] = '\0';
+        found = strcmp(text, line) == 0;
+    }
+    free(text);
+    return found;
+}
+
 /* A file without a newline at its end gets one first. */
-static int append_line(const char *path, const char *line)
+static bool append_line(FILE *file, const char *line)
+{
+    bool cut = false;
+    if (fseek(file, -1, SEEK_END) == 0)
+        cut = fgetc(file) != '\n';
+    return fseek(file, 0, SEEK_END) == 0 && fprintf(file, "%s%s\n", cut ? "\n" : "", line) > 0;
+}
+
+static int add_line(const char *path, const char *line)
 {
     FILE *file = fopen(path, "a+");
-    bool cut = false, ok = file != NULL;
-    if (ok && fseek(file, -1, SEEK_END) == 0)
-        cut = fgetc(file) != '\n';
-    ok = ok && fseek(file, 0, SEEK_END) == 0 && fprintf(file, "%s%s\n", cut ? "\n" : "", line) > 0;
+    bool ok = file != NULL && fseek(file, 0, SEEK_SET) == 0;
+    bool there = ok && has_line(file, line);
+    if (there)
+        printf("%s: has this line already\n", path);
+    ok = ok && !ferror(file) && (there || append_line(file, line));
     if (file != NULL)
         ok = fclose(file) == 0 && ok;
     if (ok)
@@ -173,7 +196,7 @@ static int report(struct shrink *s)
     mla_blame_find(&r->test, s->kernels.list[0].kernel, &r->verdict,
                    s->options.limit > 0 ? s->options.limit : LIMIT, &blame);
     printf("  blame: %s: %s\n", mla_cause_name(blame.cause), blame.text);
-    int code = s->options.out == NULL ? 0 : append_line(s->options.out, to);
+    int code = s->options.out == NULL ? 0 : add_line(s->options.out, to);
     if (s->options.json)
         printf("{\"failed\":true,\"minimal\":%s,\"steady\":%s,\"steps\":%" PRId64
                ",\"judged\":%" PRId64 ",\"bytes\":%" PRId64
