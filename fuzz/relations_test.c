@@ -30,7 +30,7 @@
 #include "impl/registry.h"
 
 #define SCAN_MAX 2000 /* drawn cases until one shows what is looked for */
-#define SHARE    5   /* honest kernels that share a case and its truths */
+#define SHARE    5    /* honest kernels that share a case and its truths */
 
 static int cases_n(void)
 {
