@@ -92,7 +92,8 @@ static void become(char **arguments, char **variables, pid_t parent)
 
 static enum mla_alone spawn(int file, char *variable, double seconds)
 {
-    char path[64], artifacts[] = "-artifact_prefix=/dev/null/"; /* an engine saves no input */
+    char path[64],
+        artifacts[] = "-artifact_prefix=/proc/"; /* is there, as engines ask; holds no file */
     char *arguments[] = {"alone", path, artifacts, NULL};
     char **variables = environment(variable);
     if (variables == NULL)
