@@ -718,7 +718,8 @@ static void test_refusals_with_little_room(void **state)
         {put_all, MLA_VERDICT_FAIL_CERTAIN, "with 8 bytes for the message: more were"},
         {put_terminator_behind, MLA_VERDICT_FAIL_CERTAIN, "with 8 bytes for the message: more"},
         {put_nothing_into_one, MLA_VERDICT_FAIL_CERTAIN, "with 1 bytes for the message: it is not"},
-        {put_without_looking, MLA_VERDICT_CRASH, "with 0 bytes for the message: signal 11"},
+        /* of a signal, or of a sanitizer that came before it */
+        {put_without_looking, MLA_VERDICT_CRASH, "with 0 bytes for the message: "},
     };
     (void)state;
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {

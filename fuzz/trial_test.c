@@ -18,6 +18,7 @@
 #include "fuzz/faults/faults.h"
 #include "fuzz/faults/plain.h"
 #include "fuzz/trial.h"
+#include "impl/validate.h"
 
 /* ---- kernels ---- */
 
@@ -89,6 +90,10 @@ static int32_t refusing_then_crashing(const struct mla_sparse_args *args, char *
 static int32_t silent(const struct mla_sparse_args *args, char *message, size_t bytes)
 {
     struct mla_sparse_args elsewhere = *args;
+    int32_t refusal =
+        mla_validate_sparse(args, message, bytes); /* sizes may be anything till then */
+    if (refusal != MLA_OK)
+        return refusal;
     size_t n = (size_t)(args->batch * args->queries * args->heads * MLA_LATENT);
     elsewhere.out = calloc(n, sizeof *elsewhere.out);
     elsewhere.stats = NULL;
