@@ -157,20 +157,13 @@ static void perform_amid(const struct task *task, bool is_secluded, struct mla_c
 
 /* ---- in a child ---- */
 
-#if defined(__SANITIZE_THREAD__)
-#define THREADS_ARE_WATCHED true /* the sanitizer starts one of its own, when it sees fit */
-#elif defined(__has_feature)
-#define THREADS_ARE_WATCHED __has_feature(thread_sanitizer)
-#else
-#define THREADS_ARE_WATCHED false
-#endif
 #define GRACE_MILLISECONDS 200 /* one that was waited for may be listed a moment longer */
 
 /* How many threads this process has; 0 where that cannot be known. */
 static int count_threads(void)
 {
     int n = 0;
-    DIR *folder = THREADS_ARE_WATCHED ? NULL : opendir("/proc/self/task");
+    DIR *folder = MLA_THREADS_ARE_WATCHED ? NULL : opendir("/proc/self/task");
     if (folder == NULL)
         return 0;
     for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder))

@@ -10,6 +10,16 @@
 #include "fuzz/tensors.h"
 #include "impl/mla_kernel.h"
 
+/* Does a sanitizer look at threads? It starts one of its own when it sees fit, and ends the process at
+ * a race, also one that a planted fault is there to have. */
+#if defined(__SANITIZE_THREAD__)
+#define MLA_THREADS_ARE_WATCHED true
+#elif defined(__has_feature)
+#define MLA_THREADS_ARE_WATCHED __has_feature(thread_sanitizer)
+#else
+#define MLA_THREADS_ARE_WATCHED false
+#endif
+
 enum mla_call_end {
     MLA_CALL_RETURNED = 0,
     MLA_CALL_CRASHED,   /* a signal, or the process ended inside the kernel */

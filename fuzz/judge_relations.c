@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz/call.h"
 #include "fuzz/judge_internal.h"
 #include "fuzz/judge_sequence.h"
 #include "fuzz/relations.h"
@@ -174,6 +175,7 @@ static enum mla_tie tie_of(const struct mla_tensors *first, const struct mla_rel
     bool moves = relation->arrange != NULL || relation->earlier != NULL;
     if ((relation->operations >> first->test.op & 1u) == 0 ||
         (moves && mla_case_is_thin(&first->test)) ||
+        (relation->is_beside && MLA_THREADS_ARE_WATCHED) ||
         (kernel->promises & relation->needs) != relation->needs)
         return MLA_TIE_NONE;
     enum mla_tie tie = relation->vary == NULL ? MLA_TIE_BITS : relation->vary(first, varied);

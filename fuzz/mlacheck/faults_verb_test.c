@@ -342,7 +342,7 @@ static void test_control_idle(void **state)
     idle.promises &= ~(uint64_t)(MLA_PROMISE_REFUSES | MLA_PROMISE_INDEX_CHECKED);
     plant(&controls, "shirker", &idle, NULL);
     plant(&faults, "causal", real_fault("causal-one-more"), NULL);
-    assert_int_equal(call("5", "fault:*"), MLA_EXIT_ENVIRONMENT);
+    assert_int_equal(call("60", "fault:*"), MLA_EXIT_ENVIRONMENT);
     assert_non_null(strstr(output, "not judged: the control shirker on ring"));
     const char *line = json();
     expect_json(line, "{\"faults\":1,\"killed\":1,\"survived\":[],\"not_applied\":[],\"honest\":1,"
