@@ -16,9 +16,11 @@
 
 #include <cmocka.h>
 
+#include "fuzz/call.h"
 #include "fuzz/case_fields.h"
 #include "fuzz/faults/faults.h"
 #include "fuzz/judge.h"
+#include "fuzz/relations.h"
 
 #define KILL_CASES_MAX 200
 
@@ -26,8 +28,8 @@
 static int honest_cases(void)
 {
     const char *text = getenv("MLA_TEST_CASES");
-    int n = text == NULL ? 40 : atoi(text);
-    return n > 0 ? n : 40;
+    int n = text == NULL ? 100 : atoi(text);
+    return n > 0 ? n : 100;
 }
 
 static struct mla_subject *make(const struct mla_case *test)
@@ -57,20 +59,31 @@ static struct mla_case draw(enum mla_op op, uint64_t i)
     return test;
 }
 
-/* Faults that cases as they are drawn today do not reach in so few, and what they wait for. */
+/* Faults that cases as they are drawn today do not reach in so few, and a case that kills each. */
 static const struct {
-    const char *name;
-    const char *waits_for;
-} rare[] = {
-    {"worker-rounds-down", "statistics, two cores and the relation of threads"},
-    {"cores-reverse-lists", "statistics, two cores and the relation of threads"},
-    {"tiled-one-block", "129 rows and tiled lists"},
+    const char *name, *line;
+} late[] = {
+    {"worker-rounds-down",
+     "sparse v=1 S=2 S_kv=128 H=16 Rr=64 K=128 tiled=0 dense=0 offset=- order=mx4 cores=1 "
+     "threads=1 "
+     "scale=0x1.14f5b8p-3 family=upstream region=normal amount=0 indices=sorted poison=nan stats=1 "
+     "seed=524241256 rows=-1 row_seed=17025 slow=0 set=- put=-"},
+    {"cores-reverse-lists",
+     "sparse v=1 S=2 S_kv=587 H=16 Rr=1 K=128 tiled=1 dense=0 offset=- order=natural cores=2 "
+     "threads=3 "
+     "scale=0x1p-2 family=full region=normal amount=-2 indices=uniform poison=nan stats=1 "
+     "seed=530855571 rows=-1 row_seed=57688 slow=0 set=- put=-"},
+    {"tiled-one-block",
+     "sparse v=1 S=129 S_kv=1000 H=16 Rr=1 K=128 tiled=1 dense=0 offset=0 order=mx4 cores=129 "
+     "threads=0 "
+     "scale=0x1.14f5b8p-3 family=profile region=flat amount=7 indices=sorted poison=mixed stats=1 "
+     "seed=2318917888 rows=-1 row_seed=47937 slow=0 set=- put=-"},
 };
 
-static bool is_rare(const char *name)
+static bool is_late(const char *name)
 {
-    for (size_t i = 0; i < sizeof rare / sizeof rare[0]; i++)
-        if (strcmp(rare[i].name, name) == 0)
+    for (size_t i = 0; i < sizeof late / sizeof late[0]; i++)
+        if (strcmp(late[i].name, name) == 0)
             return true;
     return false;
 }
@@ -88,17 +101,10 @@ struct hunt {
  */
 static bool runs_here(const struct mla_fault *fault)
 {
-#if defined(__SANITIZE_THREAD__)
-    bool is_watched = true;
-#elif defined(__has_feature)
-    bool is_watched = __has_feature(thread_sanitizer);
-#else
-    bool is_watched = false;
-#endif
-    return !(fault->race && is_watched);
+    return !(fault->race && MLA_THREADS_ARE_WATCHED);
 }
 
-/* One relation a case, in turn. Who may crash has a process of its own. */
+/* Relations as a hunt chooses them. Who may crash has a process of its own. */
 static void hunt_with(struct hunt *hunts, size_t hunts_n, const struct mla_case *test, int i)
 {
     struct mla_subject *subject;
@@ -108,7 +114,9 @@ static void hunt_with(struct hunt *hunts, size_t hunts_n, const struct mla_case 
         return;
     }
     for (size_t k = 0; k < hunts_n; k++) {
-        struct mla_judge_options options = {.oracle_threads = 1, .relations = 1u << i % 5};
+        struct mla_judge_options options = {.oracle_threads = 1,
+                                            .relations = mla_relations_choose(test),
+                                            .relation_rows = MLA_RELATION_ROWS};
         struct mla_verdict verdict;
         if (!hunts[k].lives)
             continue;
@@ -144,7 +152,7 @@ static size_t hunt_all(enum mla_op op, bool refusals, int cases_max)
     assert_non_null(hunts);
     for (size_t k = 0; k < n; k++) {
         bool offered = (faults[k].operations >> op & 1u) != 0 && runs_here(&faults[k]);
-        bool asked = wants_refusals(&faults[k]) == refusals && !is_rare(faults[k].name);
+        bool asked = wants_refusals(&faults[k]) == refusals && !is_late(faults[k].name);
         hunts[k] = (struct hunt){&faults[k], 0, offered && asked && faults[k].hidden == NULL};
     }
     for (int i = 0; i < cases_max && count_living(hunts, n) > 0; i++) {
@@ -174,6 +182,40 @@ static void test_every_fault_dies(void **state)
         living_n += hunt_all((enum mla_op)op, true, 10 * KILL_CASES_MAX);
     }
     assert_int_equal(living_n, 0);
+}
+
+static enum mla_verdict_kind judge_late(const struct mla_kernel *kernel,
+                                        const struct mla_case *test)
+{
+    struct mla_verdict verdict;
+    struct mla_judge_options options = {.oracle_threads = 1,
+                                        .relations = mla_relations_cheap((enum mla_op)test->op)};
+    struct mla_subject *subject = make(test);
+    mla_subject_judge(subject, kernel, &options, &verdict);
+    mla_subject_free(subject);
+    return verdict.kind;
+}
+
+/* On its case the fault dies and the kernel it is planted in passes. */
+static void test_late_faults_die(void **state)
+{
+    size_t n;
+    const struct mla_fault *faults = mla_faults(&n);
+    (void)state;
+    for (size_t i = 0; i < sizeof late / sizeof late[0]; i++) {
+        struct mla_case test;
+        char error[MLA_CASE_ERROR_MAX];
+        size_t k = 0;
+        while (k < n && strcmp(faults[k].name, late[i].name) != 0)
+            k++;
+        assert_true(k < n);
+        if (mla_case_parse(late[i].line, strlen(late[i].line), &test, error) != MLA_OK)
+            fail_msg("%s: %s", late[i].name, error);
+        if (!mla_verdict_is_failure(judge_late(faults[k].kernel, &test)))
+            fail_msg("%s lives", late[i].name);
+        assert_int_equal(judge_late(mla_fault_controls(&(size_t){0})[0].kernel, &test),
+                         MLA_VERDICT_PASS);
+    }
 }
 
 /* One case for all controls: its truths are computed once. Returns how many passed. */
@@ -232,6 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_fault_dies),
+        cmocka_unit_test(test_late_faults_die),
         cmocka_unit_test(test_no_control_is_accused),
         cmocka_unit_test(test_canaries_die_at_once),
     };

@@ -28,14 +28,7 @@
 /* Races end the process under the sanitizer of threads, as they must. */
 static bool runs_here(const struct mla_fault *fault, int op)
 {
-#if defined(__SANITIZE_THREAD__)
-    bool is_watched = true;
-#elif defined(__has_feature)
-    bool is_watched = __has_feature(thread_sanitizer);
-#else
-    bool is_watched = false;
-#endif
-    return (fault->operations >> op & 1u) != 0 && !(fault->race && is_watched);
+    return (fault->operations >> op & 1u) != 0 && !(fault->race && MLA_THREADS_ARE_WATCHED);
 }
 
 /* Cases in which all faults are compared: fewer under sanitizers. */

@@ -6,6 +6,7 @@
  * Right: against the naive reference in double on every layout. There: on hand-made calls each
  * fault changes exactly the rows that its description says, and no others.
  */
+#include "fuzz/call.h"
 #include "fuzz/faults/bf16.h"
 #include "fuzz/faults/faults.h"
 #include "fuzz/faults/naive.h"
@@ -534,14 +535,7 @@ static void test_sparse_faults_hit_their_queries(void **state)
  */
 static bool runs_here(const struct mla_fault *fault)
 {
-#if defined(__SANITIZE_THREAD__)
-    bool is_watched = true;
-#elif defined(__has_feature)
-    bool is_watched = __has_feature(thread_sanitizer);
-#else
-    bool is_watched = false;
-#endif
-    return fault->cause != MLA_CAUSE_MEMORY && !(fault->race && is_watched);
+    return fault->cause != MLA_CAUSE_MEMORY && !(fault->race && MLA_THREADS_ARE_WATCHED);
 }
 
 /* No call that must be accepted may crash any other fault; the sanitizers look on. */
