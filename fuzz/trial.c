@@ -105,7 +105,7 @@ struct mla_trial *mla_trial_start(const struct mla_trial_plan *plan,
 
 /* ---- how it ended ---- */
 
-/* Why the process's death says nothing about the kernel; NULL: it died inside, of its own doing. */
+/* Why the process's death says nothing about the kernel; NULL: it died of the kernel's doing. */
 static const char *foreign_death(const struct mla_trial_shared *shared, int status)
 {
     int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -113,13 +113,17 @@ static const char *foreign_death(const struct mla_trial_shared *shared, int stat
         return "its process ended before the first case";
     if (number == SIGKILL || number == SIGTERM || number == SIGINT || number == SIGHUP)
         return "its process was killed by another (out of memory?)";
+    /* A kernel that was seen to handle memory wrongly may have spoiled what the judge stands on. */
+    if (shared->result.outcome == MLA_TRIAL_KILLED &&
+        (shared->result.detected & MLA_DETECTOR_MEMORY) != 0)
+        return NULL;
     if (!shared->in_kernel)
         return number == SIGALRM ? "judging a case took too long, outside the kernel"
                                  : "its process died outside the kernel";
     return NULL;
 }
 
-/* The process has died inside the kernel. */
+/* The process has died of the kernel. */
 static void count_death(struct mla_trial *trial, int status, double cpu_seconds)
 {
     struct mla_trial_result *r = &trial->shared->result;

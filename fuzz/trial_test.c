@@ -350,6 +350,22 @@ static void test_death_outside(void **state)
     }
 }
 
+/* After a kill for what was done to memory it is: the survey then ends there. */
+static void test_death_of_spoiled_memory(void **state)
+{
+    (void)state;
+    struct mla_kernel kernel = kernel_of(silent);
+    struct mla_trial_plan plan = plan_of(&kernel);
+    plan.rejects = false;
+    planted_signal = SIGSEGV;
+    struct mla_trial_result r = run(&plan, 100);
+    planted_signal = 0;
+    assert_int_equal(r.outcome, MLA_TRIAL_KILLED);
+    assert_int_equal(r.detected, MLA_DETECTOR_MEMORY);
+    assert_int_equal(r.surveyed, 1);
+    assert_int_equal(caught_by(&r, MLA_DETECTOR_CRASH), 1);
+}
+
 /* The limit is the kernel's alone. */
 static void test_slow_judge(void **state)
 {
@@ -514,6 +530,7 @@ int main(void)
         cmocka_unit_test(test_exit),
         cmocka_unit_test(test_hang),
         cmocka_unit_test(test_death_outside),
+        cmocka_unit_test(test_death_of_spoiled_memory),
         cmocka_unit_test(test_slow_judge),
         cmocka_unit_test(test_ended_by_others),
         cmocka_unit_test(test_honest_one_dies),
