@@ -13,12 +13,19 @@
  * A report that is the shift scaled anew (MLA_STATS_ROUNDED) is off by g M_a + arg_abs in
  * addition, and so is the log-sum-exp: a textbook bound of the sum alone would miss both. Another reference point may be as low as it likes.
  *
+ * The sum by itself. Where the model says in which frame its p becomes bf16, known.c bounds the computed
+ * denominator in that very frame, the row's last one; and a kernel that reports its shift, rounded anew
+ * or not, reports the sum that was formed with it. So the sum must lie there too, which is far less
+ * than -ln(1-2^-8) around the true one if it adds rounded p. (With MLA_STATS_OTHER the sum's
+ * frame is another.) Both are sets that a conforming kernel never leaves, so it stays in their meet.
+ *
  * max + ln(sum) of a report is formed in MPFR with 192 bits: both are binary32, so its error is
  * below 2^-190 (|max| + |ln sum|), and that of the definition's below n 2^-180 (1 + |LSE|); "tiny"
  * and 2^-50 (1 + |LSE|) hold both, and the rounding of the definition's values to double, many
  * times over.
  */
 #include "oracle/errors.h"
+#include "oracle/known.h"
 
 #include <float.h>
 #include <math.h>
@@ -37,7 +44,7 @@ static struct mla_bound_stats stats_of(const struct mla_truth *t, const struct m
     const double tiny = 0x1p-50 * fabs(t->max) + DBL_MIN;
     double shift = model->arg_form == MLA_ARG_DIFFERENCE ? 0.0 : again;
     double frame = model->arg_form == MLA_ARG_MIXED ? again : 0.0;
-    struct mla_bound_stats stats = {.lse = t->log_sum_exp};
+    struct mla_bound_stats stats = {.lse = t->log_sum_exp, .sum_hi = INFINITY};
 
     if (model->stats_max != MLA_STATS_SHIFT) {
         /* A scaled or mixed shift may be larger than M_a by g: the second rounding sees that. */
@@ -52,6 +59,25 @@ static struct mla_bound_stats stats_of(const struct mla_truth *t, const struct m
     stats.lse_radius = up(fmax(-log(e->denominator), log(e->greatest))) + up(frame) +
                        0x1p-50 * (1.0 + fabs(t->log_sum_exp)) + tiny;
     return stats;
+}
+
+/* The sum in its own frame. */
+static int32_t locate_sum(const struct mla_truth *t, const struct mla_model *model,
+                          const struct mla_oracle_errors *e, struct mla_bound_stats *stats)
+{
+    struct mla_oracle_known known;
+    int32_t state = MLA_BOUND_OK;
+
+    if (model->stats_max == MLA_STATS_OTHER || !mla_oracle_known_applies(model)) {
+        return state;
+    }
+    state = mla_oracle_known_make(t, model, e, &known);
+    if (state == MLA_OK && known.is_located) {
+        stats->sum_lo = fmax(0.0, known.denominator);
+        stats->sum_hi = known.greatest;
+    }
+    mla_oracle_known_free(&known);
+    return state;
 }
 
 int32_t mla_bound_stats(const struct mla_truth *truth, const struct mla_model *model,
@@ -79,6 +105,7 @@ int32_t mla_bound_stats(const struct mla_truth *truth, const struct mla_model *m
     }
     if (state == MLA_BOUND_OK) {
         *stats = stats_of(truth, model, &errors);
+        state = locate_sum(truth, model, &errors, stats);
     }
     mla_oracle_errors_free(&errors);
     return state;
@@ -111,6 +138,14 @@ static double ratio_of(double distance, double radius)
     return radius > 0.0 ? distance / radius : INFINITY;
 }
 
+/* Distance of the sum from the middle of its interval over half its width. */
+static double sum_ratio(const struct mla_bound_stats *stats, double sum)
+{
+    const double half = 0.5 * (stats->sum_hi - stats->sum_lo);
+
+    return isinf(stats->sum_hi) ? 0.0 : ratio_of(fabs(sum - (stats->sum_lo + half)), half);
+}
+
 bool mla_bound_stats_accepts(const struct mla_truth *truth, const struct mla_model *model,
                              float max, float sum, double *ratio)
 {
@@ -134,5 +169,7 @@ bool mla_bound_stats_accepts(const struct mla_truth *truth, const struct mla_mod
     *ratio =
         fmax(ratio_of(lse, stats.lse_radius), fmax(ratio_of(above, stats.max_hi - truth->max),
                                                    ratio_of(below, truth->max - stats.max_lo)));
-    return (double)max >= stats.max_lo && (double)max <= stats.max_hi && lse <= stats.lse_radius;
+    *ratio = fmax(*ratio, sum_ratio(&stats, (double)sum));
+    return (double)max >= stats.max_lo && (double)max <= stats.max_hi && lse <= stats.lse_radius &&
+           (double)sum >= stats.sum_lo && (double)sum <= stats.sum_hi;
 }

@@ -499,7 +499,8 @@ static bool stats_accused(const struct mla_truth *truth, const struct mla_model 
 
     tally->worst_lse = fmax(tally->worst_lse, distance / stats.lse_radius);
     return !(distance <= stats.lse_radius && result->max >= stats.max_lo - noise &&
-             result->max <= stats.max_hi + noise);
+             result->max <= stats.max_hi + noise && result->sum >= stats.sum_lo &&
+             result->sum <= stats.sum_hi);
 }
 
 static void judge(const struct mla_truth *truth, const struct mla_model *model,

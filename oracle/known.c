@@ -383,6 +383,8 @@ static void finish(const struct row *r, struct mla_oracle_known *known, double l
     }
     known->abs_d = up((1.0 + e->mu) * ((double)n * e->key_loss + e->row_loss));
     known->denominator = down(mla_oracle_down(least, n + 1) - known->abs_d);
+    known->greatest = up(known->sum_most + known->sum_loose + known->abs_d);
+    known->is_located = true;
 }
 
 /* ---- the blocks -------------------------------------------------------------------------------*/

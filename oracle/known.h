@@ -45,10 +45,12 @@ struct mla_oracle_known {
     double *own;      /* half, but for what the block's common rescale factors do (stored.c) */
     double *step;     /* per block: d_b of stored.c */
     int64_t blocks_n;
-    int64_t *ends; /* of the blocks in visiting order: block b ends before the ends[b]-th key */
-    double share;  /* above */
-    double abs_d;  /* above */
-    double denominator; /* the least computed denominator, lower */
+    int64_t *ends;   /* of the blocks in visiting order: block b ends before the ends[b]-th key */
+    double share;    /* above */
+    double abs_d;    /* above */
+    bool is_located; /* the two that follow hold, even if the rest is not narrower */
+    double denominator; /* the least computed denominator, lower; may be below 0 */
+    double greatest;    /* the greatest, upper */
 };
 
 /* Does the model say how every p is rounded, and in which frame? */
@@ -57,7 +59,8 @@ bool mla_oracle_known_applies(const struct mla_model *model);
 /*
  * Fill known; arrays are released by mla_oracle_known_free, whatever the result. is_usable is false
  * where the model does not say enough, and where the errors are so large that knowing the frame
- * gains nothing; the arrays are then not to be read. MLA_OK or MLA_ERR_NOMEM.
+ * gains nothing; the arrays are then not to be read. denominator and greatest may be read wherever
+ * is_located is true. MLA_OK or MLA_ERR_NOMEM.
  */
 int32_t mla_oracle_known_make(const struct mla_truth *truth, const struct mla_model *model,
                               const struct mla_oracle_errors *errors,

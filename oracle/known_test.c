@@ -194,6 +194,45 @@ static void rounded_p_is_a_number(void **state)
     }
 }
 
+/* Is the pair of statistics accepted? */
+static bool accepts(const struct mla_truth *truth, const struct mla_model *model, double max,
+                    double sum)
+{
+    double ratio;
+    const bool is_accepted = mla_bound_stats_accepts(truth, model, (float)max, (float)sum, &ratio);
+
+    assert_true(is_accepted == (ratio <= 1.0 + 1e-12));
+    return is_accepted;
+}
+
+/* A sum of rounded p is a known number too; without the frame 2^-8 of it would be granted. */
+static void rounded_sum_is_a_number(void **state)
+{
+    const struct mla_model model = {
+        .exp_error = 0x1p-23, .p_u = 0x1p-8, .p_frame = MLA_P_FRAME_ROW, .sum_rounded = 1};
+    const struct mla_model general = without_frame(model);
+    struct mla_model other = model;
+    struct mla_bound_stats stats;
+    struct mla_oracle_test_row *row = pair(0.75, true);
+    struct mla_truth *truth = truth_of(row);
+    const double sum = 1.0 + rint(exp(-0.75) * 512.0) / 512.0;
+
+    (void)state;
+    assert_int_equal(mla_bound_stats(truth, &model, &stats), MLA_BOUND_OK);
+    assert_true(stats.sum_lo <= sum && sum <= stats.sum_hi);
+    assert_true(stats.sum_hi - stats.sum_lo < 1e-12);
+    assert_true(accepts(truth, &model, 0.75, sum));
+    assert_false(accepts(truth, &model, 0.75, sum * (1.0 + 0x1p-12)));
+    assert_false(accepts(truth, &model, 0.75, sum * (1.0 - 0x1p-12)));
+    assert_true(accepts(truth, &general, 0.75, sum * (1.0 + 0x1p-12)));
+    assert_true(accepts(truth, &general, 0.75, sum * (1.0 - 0x1p-12)));
+    other.stats_max = MLA_STATS_OTHER; /* the sum may be in another frame: nothing is known of it */
+    assert_int_equal(mla_bound_stats(truth, &other, &stats), MLA_BOUND_OK);
+    assert_true(stats.sum_lo == 0.0 && isinf(stats.sum_hi));
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+}
+
 /* One key a block: each is 1 in its own frame, and nothing is rounded on the way to the row's. */
 static void block_frame_of_one_key(void **state)
 {
@@ -857,6 +896,7 @@ static void ring_kernels(void **state)
         struct mla_oracle_test_row *row =
             unrolled(ring, at, cut > 0 ? cut : ring->args.k_chunk_size, ends);
         struct mla_oracle_toy toy = {.model = &model, .block_ends = ends, .random = &random};
+        struct mla_bound_stats stats;
         struct mla_truth *truth;
 
         model.shard_block_keys = cut;
@@ -868,6 +908,8 @@ static void ring_kernels(void **state)
             run(&toy, row, choice, &result);
             assert_true(outside(bounds, result.out) == 0.0);
             assert_true(depth(bounds, result.real) <= 1.0);
+            assert_true(mla_bound_stats(truth, &model, &stats) == MLA_BOUND_OK &&
+                        stats.sum_lo <= result.sum && result.sum <= stats.sum_hi);
             deepest = fmax(deepest, depth(bounds, result.real));
         }
         run(&toy, row, MLA_ORACLE_TOY_HONEST, &result);
@@ -1069,6 +1111,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounded_p_is_a_number),
+        cmocka_unit_test(rounded_sum_is_a_number),
         cmocka_unit_test(block_frame_of_one_key),
         cmocka_unit_test(errors_of_p),
         cmocka_unit_test(errors_of_the_carry),

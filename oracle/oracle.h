@@ -143,6 +143,8 @@ struct mla_bound_stats {
     double max_lo, max_hi; /* accept max iff max_lo <= max <= max_hi */
     double lse;            /* the definition's M + ln Z, nearest double */
     double lse_radius;     /* accept iff |max + ln(sum) - lse| <= lse_radius, evaluated in MPFR */
+    double sum_lo, sum_hi; /* and iff sum_lo <= sum <= sum_hi; 0 and +inf where the model says
+                              nothing of the sum in its own frame */
 };
 
 /*
@@ -171,8 +173,8 @@ struct mla_bound_error mla_bound_error(const struct mla_bound *bound, const stru
 
 /*
  * The tier-1 set for the row's statistics, and whether (max, sum) lies in it; NaN never does. For
- * MLA_BOUND_EMPTY the only accepted pair is -inf and +0 (sign included). *ratio is the larger of
- * the errors over its radius (0 when exact, +inf when not a number). Returns enum mla_bound_state,
+ * MLA_BOUND_EMPTY the only accepted pair is -inf and +0 (sign included). *ratio is the largest of
+ * the errors over their radii (0 when exact, +inf when not a number). Returns enum mla_bound_state,
  * or MLA_ERR_NOMEM. Derivation: oracle/bound_stats.c. Thread-safe.
  */
 int32_t mla_bound_stats(const struct mla_truth *truth, const struct mla_model *model,
