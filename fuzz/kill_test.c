@@ -19,6 +19,7 @@
 #include "fuzz/call.h"
 #include "fuzz/case_fields.h"
 #include "fuzz/faults/faults.h"
+#include "fuzz/faults/test_share.h"
 #include "fuzz/judge.h"
 #include "fuzz/relations.h"
 
@@ -95,15 +96,6 @@ struct hunt {
     bool lives;
 };
 
-/*
- * Is the fault judged in this build? Races are real: the sanitizer of threads would end the process
- * at the first, which is what it is for, but leaves nothing to count.
- */
-static bool runs_here(const struct mla_fault *fault)
-{
-    return !(fault->race && MLA_THREADS_ARE_WATCHED);
-}
-
 /* Relations as a hunt chooses them. Who may crash has a process of its own. */
 static void hunt_with(struct hunt *hunts, size_t hunts_n, const struct mla_case *test, int i)
 {
@@ -151,7 +143,7 @@ static size_t hunt_all(enum mla_op op, bool refusals, int cases_max)
     struct hunt *hunts = calloc(n, sizeof *hunts);
     assert_non_null(hunts);
     for (size_t k = 0; k < n; k++) {
-        bool offered = (faults[k].operations >> op & 1u) != 0 && runs_here(&faults[k]);
+        bool offered = (faults[k].operations >> op & 1u) != 0 && mla_test_takes_fault(&faults[k], k);
         bool asked = wants_refusals(&faults[k]) == refusals && !is_late(faults[k].name);
         hunts[k] = (struct hunt){&faults[k], 0, offered && asked && faults[k].hidden == NULL};
     }

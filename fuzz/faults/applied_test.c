@@ -19,16 +19,16 @@
 #include "fuzz/call.h"
 #include "fuzz/case.h"
 #include "fuzz/faults/faults.h"
+#include "fuzz/faults/test_share.h"
 #include "fuzz/tensors.h"
 
 #define WORK_MAX    3000000 /* multiply-adds of a case in which all faults are compared */
 #define CASES_MAX   1500    /* for those that have left no mark so far */
 #define METHODS_MAX 32
 
-/* Races end the process under the sanitizer of threads, as they must. */
-static bool runs_here(const struct mla_fault *fault, int op)
+static bool takes(const struct mla_fault *faults, size_t k, int op)
 {
-    return (fault->operations >> op & 1u) != 0 && !(fault->race && MLA_THREADS_ARE_WATCHED);
+    return (faults[k].operations >> op & 1u) != 0 && mla_test_takes_fault(&faults[k], k);
 }
 
 /* Cases in which all faults are compared: fewer under sanitizers. */
@@ -133,7 +133,7 @@ static void run_case(int op, int i, bool only_unmarked, bool *is_marked)
     }
     for (size_t k = 0; k < n; k++) {
         struct outcome faulty = {0};
-        if (!runs_here(&faults[k], op) || (only_unmarked && is_marked[k])) {
+        if (!takes(faults, k, op) || (only_unmarked && is_marked[k])) {
             continue;
         }
         mla_fault_reset_applied();
@@ -173,7 +173,7 @@ static void check_operation(int op)
         run_case(op, i, false, is_marked);
     }
     for (size_t k = 0; k < n; k++) {
-        is_marked[k] = is_marked[k] || faults[k].hidden != NULL || !runs_here(&faults[k], op);
+        is_marked[k] = is_marked[k] || faults[k].hidden != NULL || !takes(faults, k, op);
     }
     for (int i = 0; i < CASES_MAX && !are_all(is_marked, n); i++) {
         run_case(op, i, true, is_marked);
