@@ -16,7 +16,7 @@
 #define RING_WORK_MAX     ((int64_t)6500000)
 #define SPARSE_WORK_MAX   ((int64_t)4700000)
 #define BYTES_MAX         ((int64_t)1100000)
-#define RING_LARGE_WORK   ((int64_t)25200000)
+#define RING_LARGE_WORK   ((int64_t)60000000)
 #define SPARSE_LARGE_WORK ((int64_t)40000000)
 #define RING_LARGE_BYTES  ((int64_t)8000000)
 #define SPARSE_MEDIUM     ((int64_t)12000000)
@@ -166,7 +166,7 @@ static void fix_ring_shape(struct mla_ring_args *r, bool large)
 static void shrink_length(struct mla_ring_args *r)
 {
     if (r->is_balanced || r->kv_rows > r->q_rows)
-        r->ring_size = 8;
+        r->ring_size--;
     else
         r->logical_n = r->logical_n * 3 / 4;
 }

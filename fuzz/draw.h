@@ -55,7 +55,13 @@ enum mla_choice {
     MLA_CHOICE_N
 };
 
-enum mla_ring_mode { MLA_MODE_CONTIGUOUS, MLA_MODE_BALANCED, MLA_MODE_CHUNKED, MLA_MODE_ROTATED };
+enum mla_ring_mode {
+    MLA_MODE_CONTIGUOUS,
+    MLA_MODE_BALANCED,
+    MLA_MODE_CHUNKED,
+    MLA_MODE_ROTATED,
+    MLA_MODE_SPLIT /* rotated, P inside a rank's rows */
+};
 enum mla_ring_large {
     MLA_RING_WIDE,
     MLA_RING_MANY_HEADS,

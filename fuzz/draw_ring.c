@@ -36,6 +36,31 @@ void mla_draw_rotation(struct mla_ring_args *r, struct mla_rng *rng)
     r->logical_n = (prior + fresh) * MLA_TILE;
 }
 
+/* The smallest of everything but one: what else there is must not make the case too large. */
+static void make_narrow(struct mla_ring_args *r)
+{
+    r->heads = 1;
+    r->q_rows = MLA_TILE;
+    r->head_dim = 64;
+    r->head_dim_v = 32;
+}
+
+/* P inside a rank's rows, which then hold the ends of two slabs, and new tokens that end anywhere: few
+ * shapes have that by chance once they are made small. */
+static void draw_split_rotation(struct mla_ring_args *r, struct mla_rng *rng)
+{
+    int64_t rank = r->q_rows / MLA_TILE, slab = r->ring_size * rank;
+    int64_t all = r->ring_size * r->kv_rows / MLA_TILE;
+    int64_t before = mla_rng_below(rng, all / rank), inside = 1 + mla_rng_below(rng, rank - 1);
+    int64_t some = 1 + mla_rng_below(rng, slab);
+    int64_t prior = before * rank + inside;
+    int64_t fresh = mla_rng_chance(rng, 1, 2) ? slab : some;
+    fresh = clamp(fresh, 1, all - prior);
+    r->has_prior = 1;
+    r->kv_actual_isl = prior * MLA_TILE;
+    r->logical_n = (prior + fresh) * MLA_TILE;
+}
+
 static void draw_mode(struct mla_ring_args *r, enum mla_ring_mode mode, int64_t slabs,
                       struct mla_rng *rng)
 {
@@ -54,6 +79,13 @@ static void draw_mode(struct mla_ring_args *r, enum mla_ring_mode mode, int64_t 
     case MLA_MODE_ROTATED:
         r->kv_rows = r->q_rows * slabs;
         mla_draw_rotation(r, rng);
+        break;
+    case MLA_MODE_SPLIT:
+        make_narrow(r);
+        r->ring_size = 2 + mla_rng_below(rng, 2);
+        r->q_rows = (r->ring_size == 2 ? 2 + mla_rng_below(rng, 2) : 2) * MLA_TILE;
+        r->kv_rows = r->q_rows * (2 + mla_rng_below(rng, 2));
+        draw_split_rotation(r, rng);
         break;
     }
 }
@@ -85,15 +117,6 @@ static void draw_widths(struct mla_ring_args *r, enum mla_choice choice, struct 
     int64_t widths = mla_draw_choice(rng, choice);
     r->head_dim = widths / 1024;
     r->head_dim_v = widths % 1024;
-}
-
-/* The smallest of everything but one: what else there is must not make the case too large. */
-static void make_narrow(struct mla_ring_args *r)
-{
-    r->heads = 1;
-    r->q_rows = MLA_TILE;
-    r->head_dim = 64;
-    r->head_dim_v = 32;
 }
 
 /* Many keys a row. Half of the time their weights are equal, which is what short sums fail at. */

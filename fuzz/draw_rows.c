@@ -32,14 +32,21 @@ static struct mla_row row_at(const struct mla_ring_args *r, int64_t position, st
     return any;
 }
 
-/* The next row of its rank whose neighbour is not the next position: where halves, segments and pad rows
- * meet. A rank without one keeps its row. */
+static bool is_seam(const struct mla_ring_args *r, int64_t rank, int64_t row)
+{
+    return mla_oracle_query_position(r, rank, row + 1) !=
+           mla_oracle_query_position(r, rank, row) + 1;
+}
+
+/* The next row whose neighbour in its rank is not the next position: where halves, segments and pad
+ * rows meet. A ring without one keeps its row. */
 static struct mla_row seam_after(const struct mla_ring_args *r, struct mla_row at, bool before)
 {
-    for (int64_t i = 0; i + 1 < r->q_rows; i++) {
-        int64_t row = (at.row + i) % (r->q_rows - 1);
-        if (mla_oracle_query_position(r, at.rank, row + 1) !=
-            mla_oracle_query_position(r, at.rank, row) + 1) {
+    for (int64_t i = 0; i < r->ring_size * r->q_rows; i++) {
+        int64_t place = (at.rank * r->q_rows + at.row + i) % (r->ring_size * r->q_rows);
+        int64_t rank = place / r->q_rows, row = place % r->q_rows;
+        if (row + 1 < r->q_rows && is_seam(r, rank, row)) {
+            at.rank = rank;
             at.row = before ? row : row + 1;
             return at;
         }
@@ -55,16 +62,21 @@ static struct mla_row edge_of_ring(const struct mla_ring_args *r, struct mla_rng
                                               MLA_EDGE_SHARD};
     struct mla_row at = {.rank = mla_rng_below(rng, r->ring_size)};
     at.row = mla_rng_below(rng, r->q_rows);
-    int64_t kind = mla_rng_below(rng, 5), beside = mla_rng_below(rng, 3) - 1;
+    int64_t kind = mla_rng_below(rng, 9), beside = mla_rng_below(rng, 3) - 1;
     int64_t edge = mla_edge_ring(r, positions[mla_rng_below(rng, 5)], rng);
+    bool before = mla_rng_chance(rng, 1, 2);
     switch (kind) {
     case 0:
-        return seam_after(r, at, beside < 0);
     case 1:
-        return row_at(r, edge + beside, at);
     case 2:
+    case 3:
+        return seam_after(r, at, before);
+    case 4:
+    case 5:
+        return row_at(r, edge + beside, at);
+    case 6:
         return row_at(r, r->logical_n - 1, at);
-    case 3: { /* of a tile or a chunk of queries */
+    case 7: { /* of a tile or a chunk of queries */
         int64_t unit = beside == 0 ? r->q_chunk_size : MLA_TILE;
         int64_t end = at.row / unit * unit;
         at.row = clamp(end - (beside < 0), 0, r->q_rows - 1);

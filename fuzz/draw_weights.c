@@ -113,8 +113,11 @@ static const struct weight ring_widths_large[] = {
 static const struct weight ring_q_tiles[] = {{8, 1}, {6, 2}, {2, 3}, {2, 4}, {1, 5}, {1, 6}};
 static const struct weight ring_q_chunk_tiles[] = {{3, 1}, {1, 2}, {1, 3}, {1, 4}, {1, 5}};
 static const struct weight ring_k_chunk_tiles[] = {{4, 1}, {2, 2}, {1, 3}, {1, 4}, {1, 5}, {1, 8}};
-static const struct weight ring_mode[] = {
-    {3, MLA_MODE_CONTIGUOUS}, {2, MLA_MODE_BALANCED}, {2, MLA_MODE_CHUNKED}, {3, MLA_MODE_ROTATED}};
+static const struct weight ring_mode[] = {{6, MLA_MODE_CONTIGUOUS},
+                                          {4, MLA_MODE_BALANCED},
+                                          {4, MLA_MODE_CHUNKED},
+                                          {5, MLA_MODE_ROTATED},
+                                          {1, MLA_MODE_SPLIT}};
 /* slabs of a chunked cache: kv_rows / q_rows */
 static const struct weight ring_slabs[] = {{6, 2}, {3, 3}, {3, 4}, {1, 5}, {1, 6}};
 static const struct weight ring_slabs_long[] = {{1, 17}, {1, 18}, {2, 24}, {2, 32}};

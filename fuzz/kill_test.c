@@ -23,7 +23,7 @@
 #include "fuzz/judge.h"
 #include "fuzz/relations.h"
 
-#define KILL_CASES_MAX 200
+#define KILL_CASES_MAX 300
 
 /* How many cases to hold the honest against: fewer under sanitizers. */
 static int honest_cases(void)
