@@ -51,6 +51,8 @@ int32_t mla_write_case(struct mla_store *store, const struct mla_store_case *tes
 /* Write one verdict of a run, with its case, metrics and finding; within a transaction. */
 int32_t mla_write_verdict(struct mla_store *store, int64_t run,
                           const struct mla_store_verdict *verdict, const char *now);
+/* Count an addition to a run: of two copies of it the one with more is the later. */
+int32_t mla_write_touch(struct mla_store *store, int64_t run);
 /* Begin, commit, or take back (keeping the message) a write transaction. */
 int32_t mla_write_begin(struct mla_store *store);
 int32_t mla_write_commit(struct mla_store *store);

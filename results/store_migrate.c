@@ -8,13 +8,13 @@
  */
 #include "results/store_migrate.h"
 
+#include "results/store_digest.h"
 #include "results/store_internal.h"
 
 static const struct mla_migrate_step steps_of_today[MLA_STORE_SCHEMA_VERSION] = {
-    {(const char *)mla_schema_sql},
-    {(const char *)mla_schema_2_sql},
-    {(const char *)mla_schema_3_sql},
-    {(const char *)mla_schema_4_sql},
+    {(const char *)mla_schema_sql},   {(const char *)mla_schema_2_sql},
+    {(const char *)mla_schema_3_sql}, {(const char *)mla_schema_4_sql},
+    {(const char *)mla_schema_5_sql},
 };
 
 /* One integer of a fixed query, prepared for this once: OK, or ERR_OPEN. */
@@ -124,6 +124,9 @@ int32_t mla_migrate_steps(struct mla_store *store, const struct mla_migrate_step
     int32_t status = mla_migrate_identify(store, (int64_t)steps_n, &version);
     if (status != MLA_STORE_OK || version == (int64_t)steps_n) {
         return status;
+    }
+    if (mla_digest_register(store->db) != SQLITE_OK) { /* step 5 names runs by it */
+        return mla_sql_fail(store, "prepare to migrate");
     }
     status = mla_write_begin(store);
     if (status != MLA_STORE_OK) {
