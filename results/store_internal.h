@@ -16,8 +16,11 @@
 #include <sqlite3.h>
 #include <sys/types.h>
 
-#define MLA_STORE_BUSY_MS    30000 /* patience with other writers */
-#define MLA_STORE_TIME_BYTES 32    /* "2025-01-02T03:04:05Z" and room */
+#define MLA_STORE_BUSY_MS 30000 /* patience with other writers */
+/* What helps with a damaged file; follows "damaged: ". */
+#define MLA_STORE_SALVAGE                                                                          \
+    "`sqlite3 FILE .recover | sqlite3 NEW` saves what can be read, a copy of the file all of it"
+#define MLA_STORE_TIME_BYTES 32 /* "2025-01-02T03:04:05Z" and room */
 
 struct mla_store {
     sqlite3 *db;
