@@ -17,26 +17,28 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How much is stored of run r in schema s; pruning makes it less. */
-#define AMOUNT(s, r)                                                                               \
-    "((SELECT count(*) FROM " s ".verdict WHERE run = " r ".id)"                                   \
-    " + (SELECT coalesce(sum(n), 0) FROM " s ".tally WHERE run = " r ".id))"
-/* Which rows pruning left. */
-#define KEPT(s, r)                                                                                 \
-    "(SELECT mla_digest(id, kernel, verdict, relation) FROM"                                       \
-    " (SELECT t.id, v.kernel, v.verdict, v.relation FROM " s ".verdict AS v"                       \
-    " JOIN " s ".testcase AS t ON t.num = v.testcase WHERE v.run = " r ".id ORDER BY v.id))"
+#define ROWS(s, r) "(SELECT count(*) FROM " s ".verdict WHERE run = " r ".id)"
+/*
+ * How far a copy of run r in schema s has come, compared from the left: what was added; what there is,
+ * as an older program's additions to a file that was migrated under it are not counted in `writes`; what
+ * pruning left of it, how much and which.
+ */
+#define STATE(s, r)                                                                                \
+    "(" r ".writes,"                                                                               \
+    " " ROWS(s, r) " + (SELECT coalesce(sum(n), 0) FROM " s ".tally WHERE run = " r ".id),"        \
+                   " " ROWS(s, r) ","                                                              \
+                                  " (SELECT mla_digest(id, kernel, verdict, relation) FROM"        \
+                                  "  (SELECT t.id, v.kernel, v.verdict, v.relation FROM " s        \
+                                  ".verdict AS v"                                                  \
+                                  "  JOIN " s                                                      \
+                                  ".testcase AS t ON t.num = v.testcase WHERE v.run = " r          \
+                                  ".id ORDER BY v.id)))"
 
 /* Runs that are not here (run is NULL), or here in an earlier copy. */
 static const char *const choose =
     "CREATE TEMP TABLE taken AS SELECT s.id AS src, m.id AS run"
     " FROM src.run AS s LEFT JOIN main.run AS m ON m.uid = s.uid"
-    " WHERE m.id IS NULL OR s.writes > m.writes OR (s.writes = m.writes AND"
-    " (" AMOUNT("src", "s") " > " AMOUNT(
-        "main", "m") " OR"
-                     "  (" AMOUNT("src", "s") " = " AMOUNT(
-                         "main", "m") " AND"
-                                      "   " KEPT("src", "s") " > " KEPT("main", "m") ")))";
+    " WHERE m.id IS NULL OR " STATE("src", "s") " > " STATE("main", "m");
 
 /* In the order of struct mla_store_merged. */
 static const char *const tell =
