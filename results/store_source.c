@@ -210,6 +210,30 @@ static int count_trouble(void *context, int columns_n, char **values, char **nam
     return 0;
 }
 
+/* An older program that had the file open while it was migrated may have begun a run without a name. */
+static int32_t check_names(struct mla_store *store, const char *path)
+{
+    int64_t run = 0;
+    sqlite3_stmt *stmt = mla_sql_prepare(store, "SELECT id FROM src.run WHERE uid IS NULL LIMIT 1");
+    if (stmt == NULL) {
+        return MLA_STORE_ERR_OPEN;
+    }
+    int32_t status = mla_sql_int64(store, stmt, "read the names of runs", &run);
+    (void)sqlite3_finalize(stmt);
+    if (status == MLA_STORE_ERR_NOT_FOUND) {
+        return MLA_STORE_OK;
+    }
+    if (status != MLA_STORE_OK) {
+        return status;
+    }
+    return mla_store_fail(
+        store, MLA_STORE_ERR_OPEN,
+        "run %lld of '%s' has no name: an older mlacheck began it while this one migrated the "
+        "file; "
+        "`UPDATE run SET uid = lower(hex(randomblob(16))) WHERE uid IS NULL` gives it one",
+        (long long)run, path);
+}
+
 /* What is damaged must not half come in. */
 static int32_t check_copy(struct mla_store *store, const char *path)
 {
@@ -220,7 +244,7 @@ static int32_t check_copy(struct mla_store *store, const char *path)
         return mla_store_fail(store, MLA_STORE_ERR_OPEN,
                               "'%s' is damaged: nothing of it was taken; " MLA_STORE_SALVAGE, path);
     }
-    return MLA_STORE_OK;
+    return check_names(store, path);
 }
 
 static int32_t resolve(struct mla_store *store, const char *path, char **resolved)
