@@ -18,17 +18,13 @@
 /* after setjmp, stdarg, stddef, stdint */
 #include <cmocka.h>
 
-#ifndef MLA_TEST_KILLS
-#define MLA_TEST_KILLS 40
-#endif
-
 static char *folder;
 static char from[256], into[256];
 
 static int setup(void **state)
 {
     (void)state;
-    folder = test_folder_make();
+    folder = test_folder_make_fast();
     (void)snprintf(from, sizeof from, "%s/fr om%%41?x=1#2.db",
                    folder); /* a name that needs quoting */
     (void)snprintf(into, sizeof into, "%s/into.db", folder);
@@ -208,7 +204,7 @@ static void test_read_only_folder(void **state)
 {
     (void)state;
     test_machine_write(from, 1, 10);
-    char *elsewhere = test_folder_make();
+    char *elsewhere = test_folder_make_fast();
     assert_int_equal(chmod(elsewhere, 0777), 0);
     assert_int_equal(chmod(from, 0444), 0);
     assert_int_equal(chmod(folder, 0555), 0);
@@ -270,8 +266,9 @@ static void test_killed(void **state)
     const char *whole = test_path(folder, "whole.db");
     test_merge(whole, from);
     char *expected = test_content(whole);
-    int done_n = 0;
-    for (int round = 0; round < MLA_TEST_KILLS; round++) {
+    const char *wanted = getenv("MLA_TEST_KILLS");
+    int done_n = 0, kills_n = wanted == NULL ? 60 : atoi(wanted);
+    for (int round = 0; round < kills_n; round++) {
         pid_t child = fork();
         if (child == 0) {
             test_merge(into, from);
@@ -290,7 +287,7 @@ static void test_killed(void **state)
             (void)unlink(into); /* once more from nothing */
         }
     }
-    assert_true(done_n < MLA_TEST_KILLS);
+    assert_true(done_n < kills_n);
     test_merge(into, from);
     char *content = test_content(into);
     assert_string_equal(content, expected);

@@ -51,7 +51,7 @@ static void write_verdicts(struct mla_store *store, unsigned machine, unsigned f
     must_store(store, mla_store_tally(store, "ring", "scalar", "full", "pass", n, 0.25));
 }
 
-static void write_others(struct mla_store *store, unsigned machine)
+static void write_others(struct mla_store *store, unsigned machine, unsigned number)
 {
     struct mla_store_case c = test_case(500 + machine);
     const struct mla_store_catch caught = {false, "tier1", 1 + machine};
@@ -60,6 +60,7 @@ static void write_others(struct mla_store *store, unsigned machine)
                                           .class = "C",
                                           .op = "ring",
                                           .search = "guided",
+                                          .trial = number,
                                           .outcome = "killed",
                                           .executions = machine,
                                           .testcase = &c,
@@ -75,7 +76,7 @@ static void write_others(struct mla_store *store, unsigned machine)
                                           .peak = 4e9,
                                           .of_peak = 0.5,
                                           .isa = "portable",
-                                          .reps = 5};
+                                          .reps = 5 + number};
     must_store(store, mla_store_trial(store, &trial));
     must_store(store, mla_store_bench(store, &bench));
     must_store(store, mla_store_end_run(store));
@@ -95,8 +96,8 @@ void test_machine_write(const char *path, unsigned machine, unsigned verdicts_n)
     struct mla_store *store = test_open(path);
     begin(store, machine, "fuzz --time 1"); /* number 1; goes on */
     write_verdicts(store, machine, 0, verdicts_n);
-    begin(store, machine, "faults");
-    write_others(store, machine);
+    begin(store, machine, "faults"); /* number 2 */
+    write_others(store, machine, 0);
     must_store(store, mla_store_close(store));
     test_exec(path,
               "INSERT INTO bisect_step (testcase, metric, kernel, git_commit, outcome, seconds,"
@@ -110,6 +111,8 @@ void test_machine_go_on(const char *path, unsigned machine, unsigned verdicts_n)
     must_store(store, mla_store_join_run(store, 1));
     write_verdicts(store, machine, 100 * machine, verdicts_n);
     must_store(store, mla_store_end_run(store));
+    must_store(store, mla_store_join_run(store, 2));
+    write_others(store, machine, verdicts_n);
     must_store(store, mla_store_close(store));
 }
 

@@ -32,9 +32,12 @@ static int32_t read_number(struct mla_store *store, const char *sql, int64_t *va
     if (code == SQLITE_ROW) {
         return MLA_STORE_OK;
     }
-    if (code == SQLITE_NOTADB) {
-        return mla_store_fail(store, MLA_STORE_ERR_OPEN, "'%s' is not an SQLite database",
-                              store->path);
+    if (code == SQLITE_NOTADB || code == SQLITE_ERROR) { /* the latter: "unsupported file format" */
+        return mla_store_fail(
+            store, MLA_STORE_ERR_OPEN,
+            "'%s' is not an SQLite database: give another path, or, if it was one, its "
+            "beginning is damaged: " MLA_STORE_SALVAGE,
+            store->path);
     }
     (void)mla_sql_fail(store, "read the kind of file");
     return MLA_STORE_ERR_OPEN;
