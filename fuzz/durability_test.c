@@ -248,7 +248,7 @@ static void test_killed_beside_another(void **state)
     struct mla_rng rng = {2, 0};
     (void)state;
     make_reference();
-    for (int round = 0; round < kills_n() / 10; round++) {
+    for (int round = 0; round < kills_n() / 20; round++) {
         int64_t before = round == 0 ? 0 : latest_run();
         struct child first = begin_judging(false), second = begin_judging(round % 2 == 1);
         int64_t committed = kill_at_random(first, &rng);

@@ -57,7 +57,8 @@ int32_t mla_store_open_after(const char *path, const struct mla_store_death *dea
  */
 int32_t mla_store_close(struct mla_store *store);
 /*
- * Write everything buffered. Also happens by itself: every 256 rows or half a second. When it fails
+ * Write everything buffered. Also happens by itself, when a row comes in: at the 256th, or half a
+ * second after the last time, so that rows that take long do not wait for each other. When it fails
  * (disk full, locked for 30 s) everything stays queued, here and in the functions that flush by
  * themselves: do not hand the same row in again, a later flush writes it.
  */

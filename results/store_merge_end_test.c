@@ -237,6 +237,7 @@ static void test_moving_source(void **state)
             v.metrics_n = 1;
             status = mla_store_verdict(store, &v);
             status = status == MLA_STORE_OK ? mla_store_flush(store) : status;
+            test_sleep_ms(1); /* what it writes is copied ten times */
         }
         _exit(1);
     }

@@ -202,6 +202,7 @@ int32_t mla_store_flush(struct mla_store *store)
         return MLA_STORE_OK;
     }
     status = write_batch(store);
+    queue->tried_ns = mla_queue_clock_ns();
     if (status != MLA_STORE_OK) {
         mla_write_rollback(store);
         queue->fresh_n = 0; /* the next try by itself comes with the next full or old batch */
