@@ -17,22 +17,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROWS(s, r) "(SELECT count(*) FROM " s ".verdict WHERE run = " r ".id)"
+#define ROWS(s, r)    "(SELECT count(*) FROM " s ".verdict WHERE run = " r ".id)"
+#define COUNTED(s, r) "(SELECT coalesce(sum(n), 0) FROM " s ".tally WHERE run = " r ".id)"
+#define KEPT(s, r)                                                                                 \
+    "(SELECT mla_digest(id, kernel, verdict, relation) FROM"                                       \
+    " (SELECT t.id, v.kernel, v.verdict, v.relation FROM " s ".verdict AS v"                       \
+    " JOIN " s ".testcase AS t ON t.num = v.testcase WHERE v.run = " r ".id ORDER BY v.id))"
 /*
  * How far a copy of run r in schema s has come, compared from the left: what was added; what there is,
- * as an older program's additions to a file that was migrated under it are not counted in `writes`; what
- * pruning left of it, how much and which.
+ * as an older program's additions to a file that was migrated under it are not counted in `writes`; how
+ * much pruning left of it, and which rows.
  */
 #define STATE(s, r)                                                                                \
-    "(" r ".writes,"                                                                               \
-    " " ROWS(s, r) " + (SELECT coalesce(sum(n), 0) FROM " s ".tally WHERE run = " r ".id),"        \
-                   " " ROWS(s, r) ","                                                              \
-                                  " (SELECT mla_digest(id, kernel, verdict, relation) FROM"        \
-                                  "  (SELECT t.id, v.kernel, v.verdict, v.relation FROM " s        \
-                                  ".verdict AS v"                                                  \
-                                  "  JOIN " s                                                      \
-                                  ".testcase AS t ON t.num = v.testcase WHERE v.run = " r          \
-                                  ".id ORDER BY v.id)))"
+    "(" r ".writes, " ROWS(s, r) " + " COUNTED(s, r) ", " ROWS(s, r) ", " KEPT(s, r) ")"
 
 /* Runs that are not here (run is NULL), or here in an earlier copy. */
 static const char *const choose =
@@ -66,21 +63,23 @@ static const char *const tell =
 #define TRIAL                                                                                      \
     "role, fault, class, op, search, trial, seed, outcome, executions, applied, cpu_seconds,"      \
     " verdict, relation, reason"
-#define TAKEN(table)                                                                               \
-    " FROM src." table " AS x JOIN taken ON taken.src = x.run JOIN run_of ON run_of.src = x.run"
+/* Row x of a table, if it belongs to a run that is taken, and the run's number here. */
+#define OF_TAKEN " AS x JOIN taken ON taken.src = x.run JOIN run_of ON run_of.src = x.run"
 
 /* A sighting by its time and, within the second, by the name of the run. */
 #define FIRST_OF(row) "(" row ".first_seen, (SELECT uid FROM run WHERE id = " row ".first_run))"
 #define LAST_OF(row)  "(" row ".last_seen, (SELECT uid FROM run WHERE id = " row ".last_run))"
+#define EARLIER       FIRST_OF("excluded") " < " FIRST_OF("finding")
+#define LATER         LAST_OF("excluded") " > " LAST_OF("finding")
+#define SAME          LAST_OF("excluded") " = " LAST_OF("finding")
 /* Of two texts either one, but of A and B the same as of B and A. */
-#define EITHER(column)                                                                             \
-    "max(coalesce(finding." column ", excluded." column "),"                                       \
-    " coalesce(excluded." column ", finding." column "))"
-#define LATER_TEXT(column)                                                                         \
-    column " = CASE WHEN " LAST_OF("excluded") " > " LAST_OF(                                      \
-        "finding") " THEN excluded." column                                                        \
-                   " WHEN " LAST_OF("excluded") " = " LAST_OF("finding") " THEN " EITHER(          \
-                       column) " ELSE finding." column " END"
+#define EITHER(text)                                                                               \
+    "max(coalesce(finding." text ", excluded." text "),"                                           \
+    " coalesce(excluded." text ", finding." text "))"
+/* The text of the later sighting. */
+#define LAST_TEXT(text)                                                                            \
+    text " = CASE WHEN " LATER " THEN excluded." text " WHEN " SAME                                \
+         " THEN " EITHER(text) " ELSE finding." text " END"
 
 static const char *const steps[] = {
     "INSERT INTO main.build (" BUILD ") SELECT " BUILD " FROM src.build WHERE true ORDER BY id"
@@ -113,22 +112,22 @@ static const char *const steps[] = {
     "INSERT INTO run_of SELECT s.id, m.id FROM src.run AS s JOIN main.run AS m ON m.uid = s.uid",
 
     /* What belongs to a run; numbers beyond those given so far keep rows and their figures together. */
-    "CREATE TEMP TABLE base AS SELECT (SELECT coalesce(max(id), 0) FROM main.verdict) AS "
-    "verdict_id,"
+    "CREATE TEMP TABLE base AS SELECT"
+    " (SELECT coalesce(max(id), 0) FROM main.verdict) AS verdict_id,"
     " (SELECT coalesce(max(id), 0) FROM main.trial) AS trial_id",
     "INSERT INTO main.verdict (id, run, testcase, " VERDICT ")"
-    " SELECT x.id + base.verdict_id, run_of.run, c.num, " VERDICT TAKEN(
-        "verdict") " JOIN case_of AS c ON c.src = x.testcase, base ORDER BY x.id",
+    " SELECT x.id + base.verdict_id, run_of.run, c.num, " VERDICT " FROM src.verdict" OF_TAKEN
+    " JOIN case_of AS c ON c.src = x.testcase, base ORDER BY x.id",
     "INSERT INTO main.metric (verdict, name, value)"
     " SELECT m.verdict + base.verdict_id, m.name, m.value FROM src.metric AS m, base"
     " WHERE m.verdict IN (SELECT id FROM src.verdict WHERE run IN (SELECT src FROM taken))",
     "INSERT INTO main.tally (run, op, kernel, family, verdict, n, max_ratio)"
-    " SELECT run_of.run, op, kernel, family, verdict, n, max_ratio" TAKEN("tally"),
-    "INSERT INTO main.bench (run, " BENCH
-    ") SELECT run_of.run, " BENCH TAKEN("bench") " ORDER BY x.id",
+    " SELECT run_of.run, op, kernel, family, verdict, n, max_ratio FROM src.tally" OF_TAKEN,
+    "INSERT INTO main.bench (run, " BENCH ")"
+    " SELECT run_of.run, " BENCH " FROM src.bench" OF_TAKEN " ORDER BY x.id",
     "INSERT INTO main.trial (id, run, testcase, surveyed, " TRIAL ")"
-    " SELECT x.id + base.trial_id, run_of.run, c.num, surveyed, " TRIAL TAKEN(
-        "trial") " LEFT JOIN case_of AS c ON c.src = x.testcase, base ORDER BY x.id",
+    " SELECT x.id + base.trial_id, run_of.run, c.num, surveyed, " TRIAL " FROM src.trial" OF_TAKEN
+    " LEFT JOIN case_of AS c ON c.src = x.testcase, base ORDER BY x.id",
     "INSERT INTO main.catch (trial, kind, name, cases)"
     " SELECT c.trial + base.trial_id, c.kind, c.name, c.cases FROM src.catch AS c, base"
     " WHERE c.trial IN (SELECT id FROM src.trial WHERE run IN (SELECT src FROM taken))",
@@ -142,29 +141,13 @@ static const char *const steps[] = {
     " JOIN run_of AS a ON a.src = x.first_run JOIN run_of AS z ON z.src = x.last_run"
     " WHERE true ORDER BY x.id ON CONFLICT (testcase, kernel, verdict) DO UPDATE SET"
     " state = CASE WHEN 'known' IN (finding.state, excluded.state) THEN 'known'"
-    "  WHEN " LAST_OF("excluded") " > " LAST_OF(
-        "finding") " THEN excluded.state"
-                   "  WHEN " LAST_OF("excluded") " = " LAST_OF(
-                       "finding") " AND excluded.state = 'fixed'"
-                                  "  THEN 'fixed' ELSE finding.state END,"
-                                  " first_seen = min(finding.first_seen, excluded.first_seen),"
-                                  " first_run = iif(" FIRST_OF("excluded") " < " FIRST_OF(
-                                      "finding") ","
-                                                 "  excluded.first_run, finding.first_run),"
-                                                 " last_seen = max(finding.last_seen, "
-                                                 "excluded.last_seen),"
-                                                 " last_run = iif(" LAST_OF(
-                                                     "excluded") " > " LAST_OF("finding") ","
-                                                                                          "  "
-                                                                                          "excluded"
-                                                                                          ".last_"
-                                                                                          "run, "
-                                                                                          "finding."
-                                                                                          "last_"
-                                                                                          "run),"
-                                                                                          " " LATER_TEXT(
-                                                                                              "reas"
-                                                                                              "on") ", " LATER_TEXT("repro"),
+    "  WHEN " LATER " THEN excluded.state"
+    "  WHEN " SAME " AND excluded.state = 'fixed' THEN 'fixed' ELSE finding.state END,"
+    " first_seen = min(finding.first_seen, excluded.first_seen),"
+    " first_run = iif(" EARLIER ", excluded.first_run, finding.first_run),"
+    " last_seen = max(finding.last_seen, excluded.last_seen),"
+    " last_run = iif(" LATER ", excluded.last_run, finding.last_run),"
+    " " LAST_TEXT("reason") ", " LAST_TEXT("repro"),
 
     /* A step of a bisection has no name but its content. */
     "INSERT INTO main.bisect_step (testcase, metric, kernel, git_commit, outcome, seconds, output)"
