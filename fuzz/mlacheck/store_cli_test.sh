@@ -134,7 +134,10 @@ check 'faults ends at Ctrl-C' 0 '' test $? -eq 130
 check 'kills are stored' 0 '"outcome":"killed"' "$mlacheck" show faults --db "$dir/faults.db" --json
 if [ -e "$bin/fuzz_ring" ]; then
     "$mlacheck" fuzz --db "$dir/fuzz.db" --time 600 --jobs 1 --op ring --json >"$dir/fuzz" 2>&1 &
-    sleep 4
+    for _ in {1..600}; do
+        [ "$(stored "$dir/fuzz.db" 2>/dev/null)" -gt 0 ] 2>/dev/null && break
+        sleep 0.1
+    done
     kill -INT $!
     wait $!
     check 'fuzz ends at Ctrl-C' 0 '' test $? -eq 130
