@@ -196,7 +196,18 @@ static void test_left_by_a_killed_one(void **state)
         (void)kill(getpid(), ok ? SIGKILL : SIGTERM);
     }
     assert_int_equal(test_wait(child), 1000 + SIGKILL);
+    long bytes = 0, wal_bytes = 0;
+    char wal[300];
+    (void)snprintf(wal, sizeof wal, "%s-wal", from);
+    char *before = test_read_file(from, &bytes), *wal_before = test_read_file(wal, &wal_bytes);
+    assert_true(wal_bytes > 0);
+    OK(mla_store_close(test_open(into)));
+    int files_n = test_files_n(folder, "");
     assert_int_equal(test_merge(into, from).verdicts, 1);
+    assert_untouched(from, before, bytes, files_n);
+    assert_untouched(wal, wal_before, wal_bytes, files_n);
+    free(before);
+    free(wal_before);
 }
 
 /* Where the reader may not write at all. */
