@@ -192,6 +192,56 @@ static void test_later_copy(void **state)
     assert_same_content(home, into);
 }
 
+static int64_t grown(const char *path, int64_t *before)
+{
+    int64_t now = test_number(path, "SELECT writes FROM run"), more = now - *before;
+    *before = now;
+    return more;
+}
+
+/* Whatever is added to a run makes its copy the later one; pruning does not. */
+static void test_every_addition_counts(void **state)
+{
+    (void)state;
+    int64_t writes = 0;
+    const char *path = in_folder("x.db");
+    struct mla_store *store = test_open_run(path, NULL);
+    struct mla_store_case c = test_case(1);
+    const struct mla_store_verdict v = test_verdict(&c, "pass");
+    const struct mla_store_trial trial = {.role = "fault",
+                                          .fault = "f",
+                                          .class = "",
+                                          .op = "ring",
+                                          .search = "guided",
+                                          .outcome = "survived"};
+    const struct mla_store_bench bench = {.op = "ring",
+                                          .shape = "tiny",
+                                          .testcase = c.id,
+                                          .kernel = "scalar",
+                                          .threads = 1,
+                                          .seconds = 0.5,
+                                          .flops = 1,
+                                          .peak = 1,
+                                          .isa = "portable",
+                                          .reps = 1};
+    assert_int_equal(grown(path, &writes), 0);
+    OK(mla_store_verdict(store, &v));
+    OK(mla_store_flush(store));
+    assert_true(grown(path, &writes) > 0);
+    OK(mla_store_tally(store, "ring", "k", "full", "pass", 1, 0.5));
+    OK(mla_store_flush(store));
+    assert_true(grown(path, &writes) > 0);
+    OK(mla_store_trial(store, &trial));
+    assert_true(grown(path, &writes) > 0);
+    OK(mla_store_bench(store, &bench));
+    assert_true(grown(path, &writes) > 0);
+    OK(mla_store_prune(store, 1, 1, NULL));
+    assert_int_equal(grown(path, &writes), 0);
+    OK(mla_store_end_run(store));
+    assert_true(grown(path, &writes) > 0);
+    OK(mla_store_close(store));
+}
+
 /* What a hunt's home moved into tallies does not count a second time elsewhere, pruned here or there. */
 static void test_pruned_copies(void **state)
 {
@@ -367,6 +417,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_twice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_any_order, setup, teardown),
         cmocka_unit_test_setup_teardown(test_later_copy, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_every_addition_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pruned_copies, setup, teardown),
         cmocka_unit_test_setup_teardown(test_findings, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fixed_in_a_copy, setup, teardown),
