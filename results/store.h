@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MLA_STORE_SCHEMA_VERSION 4
+#define MLA_STORE_SCHEMA_VERSION 5
 #define MLA_STORE_NULL           INT64_MIN /* an absent integer: stored as NULL */
 
 enum mla_store_status {
@@ -25,7 +25,8 @@ enum mla_store_status {
     MLA_STORE_ERR_WRITE = -3,     /* disk full, locked beyond patience, constraint */
     MLA_STORE_ERR_NOT_FOUND = -4, /* nothing stored under that key */
     MLA_STORE_ERR_AMBIGUOUS = -5, /* a shortened id fits several cases */
-    MLA_STORE_ERR_NOMEM = -6
+    MLA_STORE_ERR_NOMEM = -6,
+    MLA_STORE_ERR_STOPPED = -7 /* the caller asked for it; nothing was changed */
 };
 
 struct mla_store;
@@ -56,7 +57,8 @@ int32_t mla_store_open_after(const char *path, const struct mla_store_death *dea
  */
 int32_t mla_store_close(struct mla_store *store);
 /*
- * Write everything buffered. Also happens by itself: every 256 rows or half a second. When it fails
+ * Write everything buffered. Also happens by itself, when a row comes in: at the 256th, or half a
+ * second after the last time, so that rows that take long do not wait for each other. When it fails
  * (disk full, locked for 30 s) everything stays queued, here and in the functions that flush by
  * themselves: do not hand the same row in again, a later flush writes it.
  */
@@ -154,6 +156,29 @@ int32_t mla_store_tally(struct mla_store *store, const char *op, const char *ker
  */
 int32_t mla_store_prune(struct mla_store *store, int64_t worst_n, int64_t newest_n,
                         int64_t *removed_n);
+
+/* What a merge brought. */
+struct mla_store_merged {
+    int64_t runs_new;   /* not known here before */
+    int64_t runs_later; /* known, but more has been added to them since */
+    int64_t cases_new;
+    int64_t verdicts; /* of those runs */
+    int64_t findings_new;
+};
+/*
+ * Bring the content of another database file in: builds, runs with all that belongs to them (verdicts,
+ * metrics, tallies, timings, trials), cases, findings, steps of bisections. Idempotent, and the same
+ * content in any order of merging. A run is taken as a whole if it is not here or if the other copy is the
+ * later one. Of a finding: the first time it was seen, the last, and the state: known if any copy says
+ * so, else that of the copy which saw it last.
+ * The other file is opened read-only and never changed: what is read is a private copy, migrated if it
+ * is older. It may be in use; what its writers have not flushed is not in it yet, and the notes of
+ * processes that died beside it become findings only when it is opened itself. ERR_SCHEMA for a newer one
+ * or another program's; ERR_OPEN for one that cannot be read, is damaged, or is this one; ERR_STOPPED once
+ * *stop (may be NULL) is not 0. One transaction: all of it or nothing; other writers wait as long.
+ */
+int32_t mla_store_merge(struct mla_store *store, const char *from, const volatile int *stop,
+                        struct mla_store_merged *merged);
 
 /* One thing timed. flops and bytes are of one call, peak in flop/s. */
 struct mla_store_bench {

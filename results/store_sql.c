@@ -19,14 +19,15 @@ static const char *const texts[MLA_SQL_N] = {
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
     [MLA_SQL_FIND_BUILD] = "SELECT id FROM build WHERE git_commit = ?1 AND dirty = ?2"
                            " AND compiler = ?3 AND flags = ?4 AND sanitizer = ?5 AND isa = ?6",
-    [MLA_SQL_INSERT_RUN] = "INSERT INTO run (build, command, host_cpu, kernels, seed, started)"
-                           " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    [MLA_SQL_END_RUN] = "UPDATE run SET ended = ?2 WHERE id = ?1",
+    [MLA_SQL_INSERT_RUN] = "INSERT INTO run (build, command, host_cpu, kernels, seed, started, uid)"
+                           " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    [MLA_SQL_END_RUN] = "UPDATE run SET ended = ?2, writes = writes + 1 WHERE id = ?1",
+    [MLA_SQL_TOUCH_RUN] = "UPDATE run SET writes = writes + 1 WHERE id = ?1",
     [MLA_SQL_FIND_RUN] = "SELECT id, started FROM run WHERE id = ?1",
     /* That judged: what was timed or hunted since has views of its own. */
     [MLA_SQL_LATEST_RUN] = "SELECT id FROM run WHERE command NOT IN ('bench', 'faults')"
                            " AND command NOT LIKE 'bench %' AND command NOT LIKE 'faults %'"
-                           " ORDER BY id DESC LIMIT 1",
+                           " ORDER BY started DESC, id DESC LIMIT 1",
     /* The first one stays; only what version 1 did not ask for is filled in. */
     [MLA_SQL_INSERT_CASE] =
         "INSERT INTO testcase (id, line, op, family, region, heads, threads, ring_size, batch,"
@@ -71,13 +72,36 @@ static const char *const texts[MLA_SQL_N] = {
     [MLA_SQL_INSERT_CATCH] = "INSERT INTO catch (trial, kind, name, cases) VALUES (?1, ?2, ?3, ?4)",
 };
 
+/* What a person can do about it; "" where nobody can say. */
+static const char *advice(int code)
+{
+    switch (code) {
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+        return "; is there room on the disk? What was stored before is safe: make room and run "
+               "again";
+    case SQLITE_BUSY:
+        return "; another process has held it all the time: wait for that one or end it, then run "
+               "again";
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_CANTOPEN:
+        return "; the file and its folder must be writable";
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return "; the file is damaged: " MLA_STORE_SALVAGE;
+    default:
+        return "";
+    }
+}
+
 int32_t mla_sql_fail(struct mla_store *store, const char *doing)
 {
     int code = sqlite3_errcode(store->db);
     int32_t status = code == SQLITE_NOMEM ? MLA_STORE_ERR_NOMEM : MLA_STORE_ERR_WRITE;
-    return mla_store_fail(store, status, "cannot %s in '%s': %s (SQLite error %d)", doing,
+    return mla_store_fail(store, status, "cannot %s in '%s': %s (SQLite error %d)%s", doing,
                           store->path, sqlite3_errmsg(store->db),
-                          sqlite3_extended_errcode(store->db));
+                          sqlite3_extended_errcode(store->db), advice(code & 0xff));
 }
 
 sqlite3_stmt *mla_sql_prepare(struct mla_store *store, const char *text)

@@ -219,8 +219,9 @@ int mla_options_parse(struct mla_options *options, const char *verb, const char 
             return mla_options_fail(MLA_EXIT_USAGE, verb, "--%s '%s': must be %s",
                                     long_name(letter), optarg, rule);
     }
+    int words_max = strchr(allowed, '*') != NULL ? MLA_OPTIONS_LIST_MAX : 2;
     for (; optind < argc; optind++) {
-        if (options->words_n == 2)
+        if (options->words_n == words_max)
             return mla_options_fail(MLA_EXIT_USAGE, verb, "unexpected word '%s'", argv[optind]);
         options->words[options->words_n++] = argv[optind];
     }

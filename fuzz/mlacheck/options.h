@@ -57,7 +57,8 @@ struct mla_options {
     bool json;
     bool verbose;
     bool help;
-    const char *words[2]; /* what follows the flags */
+    const char
+        *words[MLA_OPTIONS_LIST_MAX]; /* what follows the flags: two, more if allowed has '*' */
     int words_n;
 };
 
@@ -86,6 +87,7 @@ int mla_verb_bench(int argc, char **argv);
 int mla_verb_selfcheck(int argc, char **argv);
 int mla_verb_faults(int argc, char **argv);
 int mla_verb_shrink(int argc, char **argv);
+int mla_verb_merge(int argc, char **argv);
 
 /* Set by Ctrl-C: finish the case, store, report. */
 extern volatile int mla_interrupted;
