@@ -15,6 +15,7 @@ static const struct mla_migrate_step steps_of_today[MLA_STORE_SCHEMA_VERSION] = 
     {(const char *)mla_schema_2_sql},
     {(const char *)mla_schema_3_sql},
     {(const char *)mla_schema_4_sql},
+    {(const char *)mla_schema_5_sql},
 };
 
 /* One integer of a fixed query, prepared for this once: OK, or ERR_OPEN. */
