@@ -282,6 +282,8 @@ static int build_commit(struct mla_bisect *b, const char *commit, const char *ba
     if (log < 0)
         return trouble("cannot write", path);
     code = check_out(tree, commit, log);
+    if (code == 0 && isatty(STDERR_FILENO))
+        fprintf(stderr, "building %.12s\n", commit);
     if (code == 0) {
         code = run_build(b, tree, log, why, why_bytes);
         b->builds_n++;

@@ -39,22 +39,28 @@ static void become(const struct mla_child *child, pid_t parent)
     _exit(EXIT_NOT_FOUND);
 }
 
+/* Its group is killed before it is waited for: until then nobody else can have its number. */
 static enum mla_child_end wait_for(pid_t pid, double seconds, int *status)
 {
     double deadline = mla_call_clock() + seconds;
     enum mla_child_end end = MLA_CHILD_ENDED;
     for (;;) {
-        pid_t ended = waitpid(pid, status, WNOHANG);
-        if (ended == pid || (ended < 0 && errno != EINTR))
-            return end;
-        if (end == MLA_CHILD_ENDED &&
-            (mla_interrupted || (seconds > 0 && mla_call_clock() > deadline))) {
+        siginfo_t info = {0};
+        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno != EINTR)
+            break;
+        if (info.si_pid == pid)
+            break;
+        if (mla_interrupted || (seconds > 0 && mla_call_clock() > deadline)) {
             end = mla_interrupted ? MLA_CHILD_STOPPED : MLA_CHILD_TIMED_OUT;
-            kill(-pid, SIGKILL);
             kill(pid, SIGKILL); /* it may not lead its group yet */
+            break;
         }
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     }
+    kill(-pid, SIGKILL); /* what it started, and may have left running */
+    while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+        ;
+    return end;
 }
 
 enum mla_child_end mla_child_run(const struct mla_child *child, int *code)
@@ -68,7 +74,6 @@ enum mla_child_end mla_child_run(const struct mla_child *child, int *code)
         return MLA_CHILD_NOT_STARTED;
     setpgid(pid, pid);
     enum mla_child_end end = wait_for(pid, child->seconds, &status);
-    kill(-pid, SIGKILL); /* what it left running */
     *code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return mla_interrupted ? MLA_CHILD_STOPPED : end;
 }

@@ -104,7 +104,7 @@ int mla_bisect_begin(struct mla_bisect *b, const char *good, const char *bad)
     mla_record_case(&b->test, line, &row);
     search_key(b, line, good, bad, key);
     const struct mla_store_bisect search = {
-        key,         &row,    b->kernel[0] == '\0' ? "only" : b->kernel,
+        key,         &row,    b->kernel[0] == '\0' ? "*" : b->kernel,
         b->question, b->repo, b->build,
         b->plugin,   good,    bad};
     if (mla_store_bisect_begin(b->store, &search, &b->id) != MLA_STORE_OK ||
