@@ -62,9 +62,9 @@ static void see(void *context, const struct mla_store_step *step)
 {
     size_t n = strlen(seen);
     ++*(int *)context;
-    (void)snprintf(seen + n, sizeof seen - n, "%s %s %d %d/%d '%s' '%s' %g;", step->commit,
-                   step->configuration, (int)step->outcome, (int)step->failed, (int)step->tries,
-                   step->bits, step->text, step->seconds);
+    (void)snprintf(seen + n, sizeof seen - n, "%.64s %.40s %d %d/%d '%.23s' '%.80s' %g;",
+                   step->commit, step->configuration, (int)step->outcome, (int)step->failed,
+                   (int)step->tries, step->bits, step->text, step->seconds);
 }
 
 static const char *steps(int64_t id, int due)

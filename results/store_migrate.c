@@ -11,10 +11,8 @@
 #include "results/store_internal.h"
 
 static const struct mla_migrate_step steps_of_today[MLA_STORE_SCHEMA_VERSION] = {
-    {(const char *)mla_schema_sql},
-    {(const char *)mla_schema_2_sql},
-    {(const char *)mla_schema_3_sql},
-    {(const char *)mla_schema_4_sql},
+    {(const char *)mla_schema_sql},   {(const char *)mla_schema_2_sql},
+    {(const char *)mla_schema_3_sql}, {(const char *)mla_schema_4_sql},
     {(const char *)mla_schema_5_sql},
 };
 

@@ -20,7 +20,7 @@
 
 struct setting {
     char key[24];
-    char values[2][160]; /* of the good configuration, of the bad one */
+    char values[2][256]; /* of the good configuration, of the bad one */
 };
 
 struct configuration {
@@ -49,24 +49,30 @@ static const char *field_in(const char *line, const char *key)
     return at == NULL ? NULL : at + strlen(pattern);
 }
 
-/* What holds where a configuration does not say. */
+/* false: no text, or no room. */
+static bool copy_value(char *value, size_t bytes, const char *text, size_t n)
+{
+    if (text == NULL || n >= bytes)
+        return false;
+    memcpy(value, text, n);
+    value[n] = '\0';
+    return true;
+}
+
+/* What holds where a configuration does not say. false: there is no such setting, or no room. */
 static bool default_of(const struct configuration *c, const char *key, char *value, size_t bytes)
 {
     char line[MLA_CASE_LINE_MAX];
-    const char *variable = strcmp(key, "cc") == 0 ? getenv("CC") : getenv("CFLAGS");
-    mla_case_format(&c->b->test, line);
-    if (strcmp(key, "kernel") == 0) {
-        snprintf(value, bytes, "%s", c->b->kernel);
-        return true;
-    }
+    const char *text = c->b->kernel;
     if (strcmp(key, "cc") == 0 || strcmp(key, "cflags") == 0) {
-        snprintf(value, bytes, "%s", variable == NULL ? "" : variable);
-        return true;
+        text = getenv(key[1] == 'c' ? "CC" : "CFLAGS");
+        text = text == NULL ? "" : text;
+    } else if (strcmp(key, "kernel") != 0) {
+        mla_case_format(&c->b->test, line);
+        text = field_in(line, key);
+        return copy_value(value, bytes, text, text == NULL ? 0 : strcspn(text, " "));
     }
-    const char *field = field_in(line, key);
-    if (field != NULL)
-        snprintf(value, bytes, "%.*s", (int)strcspn(field, " "), field);
-    return field != NULL;
+    return copy_value(value, bytes, text, strlen(text));
 }
 
 static int add(struct configuration *c, int which, const char *text, size_t n)
@@ -77,7 +83,7 @@ static int add(struct configuration *c, int which, const char *text, size_t n)
         s = &c->settings[c->n];
         snprintf(s->key, sizeof s->key, "%.*s", (int)key_n, text);
         bool known = default_of(c, s->key, s->values[0], sizeof s->values[0]);
-        snprintf(s->values[1], sizeof s->values[1], "%s", s->values[0]);
+        memcpy(s->values[1], s->values[0], sizeof s->values[1]);
         if (!known || strcmp(s->key, "v") == 0)
             return mla_options_fail(
                 MLA_EXIT_USAGE, "bisect",

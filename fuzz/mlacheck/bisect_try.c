@@ -121,7 +121,7 @@ static struct mla_try try_bits(const struct mla_bisect *b, const struct mla_kern
         return nothing(error);
     mla_call_make(kernel, tensors, limit_of(b, test), &call);
     if (call.end != MLA_CALL_RETURNED || call.status != MLA_OK) {
-        snprintf(error, sizeof error, "no output: %s",
+        snprintf(error, sizeof error, "no output: %.400s",
                  call.end == MLA_CALL_CRASHED     ? "it crashed"
                  : call.end == MLA_CALL_TIMED_OUT ? "it took too long"
                  : call.end == MLA_CALL_NOT_MADE  ? "no process"
