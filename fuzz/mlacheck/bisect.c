@@ -280,7 +280,7 @@ int mla_verb_bisect(int argc, char **argv)
     code = code != 0 ? code : read_kernel(&b);
     if (code == 0)
         code = config ? mla_bisect_configuration(&b) : mla_bisect_search(&b);
-    mla_bisect_build_end(&b);
+    mla_bisect_tree_end(&b);
     free(b.steps);
     if (mla_store_close(b.store) != MLA_STORE_OK)
         code =

@@ -3,8 +3,9 @@
  * bisect.h - what the files of `mlacheck bisect` share.
  *
  * bisect.c reads the command; bisect_search.c looks for a commit, bisect_config.c for settings. Both ask
- * bisect_decide.c for an outcome, which repeats single tries (bisect_try.c) until it is sure enough.
- * bisect_build.c makes the plug-in of a commit, bisect_git.c asks git, bisect_child.c runs programs.
+ * bisect_decide.c for an outcome, which repeats single tries (bisect_try.c) until it is sure enough, and
+ * keep it in bisect_steps.c. bisect_build.c makes the plug-in of a commit in the work tree of bisect_tree.c,
+ * bisect_git.c asks git, bisect_child.c runs programs.
  *
  * Functions that return int return 0, or an exit code of the command after saying why on stderr.
  */
@@ -44,9 +45,9 @@ struct mla_bisect {
     size_t steps_n, steps_room;
     int64_t builds_n; /* made by this process */
 
-    /* bisect_build.c: where commits are built. */
+    /* bisect_tree.c: where commits are built. */
     char folder[MLA_BISECT_PATH]; /* "": not opened */
-    int lock;
+    int lock;                     /* -1: not held, and no work tree */
 };
 
 /* ---- bisect_child.c ---- */
@@ -97,10 +98,21 @@ extern const char mla_bisect_recipe_plugin[];
  */
 int mla_bisect_build(struct mla_bisect *b, const char *commit, char path[MLA_BISECT_PATH],
                      char *why, size_t why_bytes);
-/* Remove the work tree, give the lock back. */
-void mla_bisect_build_end(struct mla_bisect *b);
 /* SHA-256 in hex of texts, NULL at the end. */
 void mla_bisect_hash(char hex[65], ...) __attribute__((sentinel));
+
+/* ---- bisect_tree.c ---- */
+
+/* Make the folder, once it is needed. */
+int mla_bisect_folder(struct mla_bisect *b);
+/* The path of a file in it. */
+void mla_bisect_inside(const struct mla_bisect *b, const char *name, char path[MLA_BISECT_PATH]);
+/* Take the folder's lock (waiting for it) and make the work tree at tree/, unless that is done. */
+int mla_bisect_tree(struct mla_bisect *b);
+/* Remove the work tree, give the lock back. */
+void mla_bisect_tree_end(struct mla_bisect *b);
+/* "what 'path': the system's reason"; returns the exit code. */
+int mla_bisect_trouble(const char *what, const char *path);
 
 /* ---- bisect_try.c ---- */
 

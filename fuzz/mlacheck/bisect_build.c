@@ -10,8 +10,7 @@
  *     lock           held while it is, by us and by what we started
  * (COMMIT-HASH where CC or CFLAGS are set.) Whoever wants a commit built anew removes its files. Every
  * build begins with exactly what is committed: whatever an earlier one left is removed first, because a
- * verdict on a mixture of two commits names neither. A process that was killed leaves its tree registered
- * with the repository; the next one removes it.
+ * verdict on a mixture of two commits names neither.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,9 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fuzz/mlacheck/bisect.h"
@@ -66,119 +62,6 @@ static const char *variable(const char *name)
 {
     const char *value = getenv(name);
     return value == NULL ? "" : value;
-}
-
-/* ---- the work tree ---- */
-
-static int trouble(const char *what, const char *path)
-{
-    return mla_options_fail(MLA_EXIT_ENVIRONMENT, "bisect", "%s '%s': %s", what, path,
-                            strerror(errno));
-}
-
-/* folder/name */
-static void inside(const struct mla_bisect *b, const char *name, char path[MLA_BISECT_PATH])
-{
-    snprintf(path, MLA_BISECT_PATH, "%.*s/%.*s", MLA_BISECT_PATH - 200, b->folder, 180, name);
-}
-
-static int make_folder(struct mla_bisect *b)
-{
-    char hex[65], path[MLA_BISECT_PATH];
-    mla_bisect_hash(hex, b->repo, b->build, b->plugin, NULL);
-    int n = snprintf(path, sizeof path, "%s.bisect", b->options.db);
-    if (n < 0 || (size_t)n + 220 > sizeof path)
-        return mla_options_fail(MLA_EXIT_USAGE, "bisect", "--db: the path is too long");
-    if (mkdir(path, 0755) != 0 && errno != EEXIST)
-        return trouble("cannot make", path);
-    snprintf(path + n, sizeof path - (size_t)n, "/%.16s", hex);
-    if (mkdir(path, 0755) != 0 && errno != EEXIST)
-        return trouble("cannot make", path);
-    char *full = realpath(path, NULL); /* builds work elsewhere */
-    bool ok = full != NULL && strlen(full) + 220 < sizeof b->folder;
-    if (ok)
-        snprintf(b->folder, sizeof b->folder, "%s", full);
-    free(full);
-    return ok ? 0 : trouble("cannot use", path);
-}
-
-/*
- * One search at a time. The descriptor is inherited on purpose: while a build lives on whose search was
- * killed, it is not yet our turn.
- */
-static int take_lock(struct mla_bisect *b)
-{
-    char path[MLA_BISECT_PATH];
-    bool told = false;
-    inside(b, "lock", path);
-    b->lock = open(path, O_RDWR | O_CREAT, 0644);
-    if (b->lock < 0)
-        return trouble("cannot open", path);
-    while (flock(b->lock, LOCK_EX | LOCK_NB) != 0) {
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            return trouble("cannot lock", path);
-        if (mla_interrupted)
-            return MLA_EXIT_INTERRUPTED;
-        if (!told)
-            fprintf(stderr, "waiting for another search, or for a build that outlived it (%s)\n",
-                    path);
-        told = true;
-        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-    }
-    return 0;
-}
-
-/* Of whoever was here before, too. Failing is no harm: `worktree add` will say so. */
-static void remove_tree(const struct mla_bisect *b, const char *tree)
-{
-    int code = 0, null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    struct mla_child git = {.argv = (const char *[]){"git", "-C", b->repo, "worktree", "remove",
-                                                     "--force", "--force", tree, NULL},
-                            .out = null,
-                            .error = null};
-    struct mla_child rm = {
-        .argv = (const char *[]){"rm", "-rf", "--", tree, NULL}, .out = null, .error = null};
-    int interrupted = mla_interrupted;
-    mla_interrupted = 0; /* a stop is when it is needed most */
-    (void)mla_child_run(&git, &code);
-    if (access(tree, F_OK) == 0)
-        (void)mla_child_run(&rm, &code);
-    mla_interrupted = mla_interrupted || interrupted;
-    close(null);
-}
-
-static int open_tree(struct mla_bisect *b)
-{
-    char tree[MLA_BISECT_PATH], *text = NULL;
-    int git_code = 0;
-    int code = b->folder[0] == '\0' ? make_folder(b) : 0;
-    if (code != 0 || b->lock >= 0)
-        return code;
-    code = take_lock(b);
-    if (code != 0)
-        return code;
-    inside(b, "tree", tree);
-    remove_tree(b, tree);
-    code = mla_bisect_git(b,
-                          (const char *[]){"worktree", "add", "--force", "--force", "--detach",
-                                           "--no-checkout", "--quiet", tree, b->bad, NULL},
-                          &text, &git_code);
-    free(text);
-    if (code == 0 && git_code != 0)
-        code =
-            mla_options_fail(MLA_EXIT_ENVIRONMENT, "bisect", "git made no work tree at %s", tree);
-    return code;
-}
-
-void mla_bisect_build_end(struct mla_bisect *b)
-{
-    char tree[MLA_BISECT_PATH];
-    if (b->lock < 0)
-        return;
-    inside(b, "tree", tree);
-    remove_tree(b, tree);
-    close(b->lock);
-    b->lock = -1;
 }
 
 /* ---- one build ---- */
@@ -272,15 +155,15 @@ static int build_commit(struct mla_bisect *b, const char *commit, const char *ba
                         const char *plugin, char *why, size_t why_bytes)
 {
     char tree[MLA_BISECT_PATH], made[2 * MLA_BISECT_PATH], path[MLA_BISECT_PATH], name[128];
-    int code = open_tree(b);
+    int code = mla_bisect_tree(b);
     if (code != 0)
         return code;
-    inside(b, "tree", tree);
+    mla_bisect_inside(b, "tree", tree);
     snprintf(name, sizeof name, "%s.log", base);
-    inside(b, name, path);
+    mla_bisect_inside(b, name, path);
     int log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (log < 0)
-        return trouble("cannot write", path);
+        return mla_bisect_trouble("cannot write", path);
     code = check_out(tree, commit, log);
     if (code == 0 && isatty(STDERR_FILENO))
         fprintf(stderr, "building %.12s\n", commit);
@@ -295,10 +178,10 @@ static int build_commit(struct mla_bisect *b, const char *commit, const char *ba
     if (why[0] == '\0' && access(made, R_OK) != 0)
         snprintf(why, why_bytes, "the build made no %.200s", b->plugin);
     if (why[0] == '\0')
-        return copy(made, plugin) ? 0 : trouble("cannot write", plugin);
+        return copy(made, plugin) ? 0 : mla_bisect_trouble("cannot write", plugin);
     snprintf(name, sizeof name, "%s.failed", base);
-    inside(b, name, path);
-    return write_line(path, why) ? 0 : trouble("cannot write", path);
+    mla_bisect_inside(b, name, path);
+    return write_line(path, why) ? 0 : mla_bisect_trouble("cannot write", path);
 }
 
 int mla_bisect_build(struct mla_bisect *b, const char *commit, char path[MLA_BISECT_PATH],
@@ -306,16 +189,16 @@ int mla_bisect_build(struct mla_bisect *b, const char *commit, char path[MLA_BIS
 {
     char hex[65], base[100], name[128], failed[MLA_BISECT_PATH];
     const char *cc = variable("CC"), *cflags = variable("CFLAGS");
-    int code = b->folder[0] == '\0' ? make_folder(b) : 0;
+    int code = mla_bisect_folder(b);
     if (code != 0)
         return code;
     mla_bisect_hash(hex, cc, cflags, NULL);
     bool plain = cc[0] == '\0' && cflags[0] == '\0';
     snprintf(base, sizeof base, "%.64s%s%.*s", commit, plain ? "" : "-", plain ? 0 : 12, hex);
     snprintf(name, sizeof name, "%s.so", base);
-    inside(b, name, path);
+    mla_bisect_inside(b, name, path);
     snprintf(name, sizeof name, "%s.failed", base);
-    inside(b, name, failed);
+    mla_bisect_inside(b, name, failed);
     why[0] = '\0';
     if (access(path, R_OK) == 0)
         return 0;
