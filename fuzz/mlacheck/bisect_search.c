@@ -298,17 +298,15 @@ static int store_answer(struct mla_bisect *b, const struct candidates *c)
 /* What git says of the commit, and the command that shows the fault again. */
 static int print_commit(struct mla_bisect *b, const char *commit)
 {
+    static const char format[] = "--format=commit %H%nauthor %an <%ae>%ndate   %ad%n%n    %s%n";
     char path[MLA_BISECT_PATH], spec[MLA_BISECT_PATH + 260], why[400], line[MLA_CASE_LINE_MAX],
         repro[MLA_REPRO_MAX], *show = NULL;
     int git_code = 0, code = mla_bisect_build(b, commit, path, why, sizeof why);
     if (code == 0)
-        code =
-            mla_bisect_git(b,
-                           (const char *[]){"show", "--no-color", "--no-ext-diff", "--stat=100",
-                                            "--format=commit %H%nauthor %an <%ae>%ndate   %ad%n%n"
-                                            "    %s%n",
-                                            commit, NULL},
-                           &show, &git_code);
+        code = mla_bisect_git(b,
+                              (const char *[]){"show", "--no-color", "--no-ext-diff", "--stat=100",
+                                               format, commit, NULL},
+                              &show, &git_code);
     if (code == 0) {
         const struct mla_store_step *step = mla_bisect_step(b, commit, "");
         mla_case_format(&b->test, line);
