@@ -167,7 +167,7 @@ struct mla_store_merged {
 };
 /*
  * Bring the content of another database file in: builds, runs with all that belongs to them (verdicts,
- * metrics, tallies, timings, trials), cases, findings, steps of bisections. Idempotent, and the same
+ * metrics, tallies, timings, trials), cases, findings, searches and their steps. Idempotent, and the same
  * content in any order of merging. A run is taken as a whole if it is not here or if the other copy is the
  * later one. Of a finding: the first time it was seen, the last, and the state: known if any copy says
  * so, else that of the copy which saw it last.
@@ -229,6 +229,42 @@ struct mla_store_trial {
 /* Store a trial of the current run, its case and its catches, at once. ERR_WRITE for what the schema
  * does not take. */
 int32_t mla_store_trial(struct mla_store *store, const struct mla_store_trial *trial);
+
+/* A search for what broke a case: the first bad commit, or the settings that matter. */
+struct mla_store_bisect {
+    const char *key; /* SHA-256 in hex of all that decides the outcome of a step */
+    const struct mla_store_case *testcase;
+    const char *kernel;
+    const char *question;                            /* "fails", "bits", or a condition */
+    const char *repository, *build_command, *plugin; /* "" where nothing is built */
+    const char *good, *bad;                          /* commits, or configurations */
+};
+/* The search of that key, stored at once if it is new: *id is for the functions below. */
+int32_t mla_store_bisect_begin(struct mla_store *store, const struct mla_store_bisect *bisect,
+                               int64_t *id);
+
+enum mla_store_outcome { MLA_STORE_GOOD = 0, MLA_STORE_BAD, MLA_STORE_SKIP, MLA_STORE_OUTCOMES_N };
+#define MLA_STORE_COMMIT_BYTES        65  /* SHA-1 or SHA-256 in hex, with its terminator */
+#define MLA_STORE_CONFIGURATION_BYTES 512 /* texts longer than their room are cut when read */
+
+struct mla_store_step {
+    char commit[MLA_STORE_COMMIT_BYTES];               /* "": none, a step of settings alone */
+    char configuration[MLA_STORE_CONFIGURATION_BYTES]; /* settings changed, "": none */
+    enum mla_store_outcome outcome;
+    int64_t tries, failed; /* verdicts asked for, and how many were bad */
+    char bits[24];         /* fingerprint of the output, "" for none */
+    char text[512]; /* what the last bad verdict said, or why it was skipped; "" for nothing */
+    double seconds; /* build and verdicts together */
+};
+/* Store a step of that search at once; one of the same commit and configuration is replaced. */
+int32_t mla_store_bisect_step(struct mla_store *store, int64_t id,
+                              const struct mla_store_step *step);
+/* Called with every step, in the order they were first stored; it must not call the store. */
+typedef void mla_store_step_fn(void *context, const struct mla_store_step *step);
+int32_t mla_store_bisect_steps(struct mla_store *store, int64_t id, mla_store_step_fn *each,
+                               void *context);
+/* Store the answer and the time. */
+int32_t mla_store_bisect_end(struct mla_store *store, int64_t id, const char *answer);
 
 /*
  * In-flight note: which case a kernel is about to run, in a small mapped file beside the database

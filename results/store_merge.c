@@ -5,8 +5,8 @@
  * A run lives in the file in which it was begun; every other file has a copy of some moment. What is
  * added to a run only grows, and `writes` counts it, so copies stand in a line and a merge takes the later
  * one as a whole (pruning is no addition: of two copies with the same `writes` the one with more rows
- * stays, and if need be the one with the greater digest). Cases and findings belong to no run: cases are
- * united, findings joined field by field. Taking the greater of two in a fixed order is idempotent,
+ * stays, and if need be the one with the greater digest). Cases, findings and searches for what broke a
+ * case belong to no run: cases are united, findings joined field by field, searches step by step. Taking the greater of two in a fixed order is idempotent,
  * commutative and associative, and so is the whole: any order of merging, repeated or not, ends with the
  * same content. Only numbers of rows differ; they are local to a file.
  */
@@ -81,6 +81,16 @@ static const char *const tell =
     text " = CASE WHEN " LATER " THEN excluded." text " WHEN " SAME                                \
          " THEN " EITHER(text) " ELSE finding." text " END"
 
+#define BISECT                                                                                     \
+    "kernel, question, repository, build_command, plugin, good, bad, started, ended, answer"
+#define STEP "tries, failed, outcome, seconds, bits, output"
+#define STEP_OF(row)                                                                               \
+    row ".tries, " row ".failed, " row ".outcome, " row ".seconds, " row ".bits, " row ".output"
+/* Comparable, as nothing is NULL. */
+#define RANK(row)                                                                                  \
+    "(coalesce(" row ".tries, -1), coalesce(" row ".failed, -1), " row ".outcome,"                 \
+    " coalesce(" row ".seconds, -1), coalesce(" row ".bits, ''), coalesce(" row ".output, ''))"
+
 static const char *const steps[] = {
     "INSERT INTO main.build (" BUILD ") SELECT " BUILD " FROM src.build WHERE true ORDER BY id"
     " ON CONFLICT DO NOTHING",
@@ -149,11 +159,31 @@ static const char *const steps[] = {
     " last_run = iif(" LATER ", excluded.last_run, finding.last_run),"
     " " LAST_TEXT("reason") ", " LAST_TEXT("repro"),
 
-    /* A step of a bisection has no name but its content. */
+    /* The rest of a search follows from its key. Of two ends the later one stays. */
+    "INSERT INTO main.bisect (key, testcase, " BISECT ") SELECT x.key, c.num, " BISECT
+    " FROM src.bisect AS x JOIN case_of AS c ON c.src = x.testcase"
+    " WHERE true ORDER BY x.id ON CONFLICT (key) DO UPDATE SET"
+    " started = min(bisect.started, excluded.started),"
+    " (ended, answer) = (SELECT * FROM (SELECT bisect.ended, bisect.answer"
+    "  UNION ALL SELECT excluded.ended, excluded.answer) ORDER BY 1 DESC, 2 DESC LIMIT 1)",
+    /* Of two opinions the one of more tries; of those any one, in a fixed order. */
+    "INSERT INTO main.bisect_step (bisect, testcase, git_commit, configuration, kernel, "
+    "metric, " STEP
+    ") SELECT b.id, b.testcase, x.git_commit, x.configuration, x.kernel, x.metric, " STEP_OF(
+        "x") " FROM src.bisect_step AS x JOIN src.bisect AS s ON s.id = x.bisect"
+             " JOIN main.bisect AS b ON b.key = s.key WHERE true ORDER BY x.id"
+             " ON CONFLICT (bisect, git_commit, configuration) WHERE bisect IS NOT NULL DO UPDATE "
+             "SET"
+             " (" STEP
+             ") = (" STEP_OF("excluded") ")"
+                                         " WHERE " RANK("excluded") " > " RANK("bisect_step"),
+    /* A step without a search has no name but its content. */
     "INSERT INTO main.bisect_step (testcase, metric, kernel, git_commit, outcome, seconds, output)"
     " SELECT DISTINCT c.num, x.metric, x.kernel, x.git_commit, x.outcome, x.seconds, x.output"
     " FROM src.bisect_step AS x LEFT JOIN case_of AS c ON c.src = x.testcase"
-    " WHERE NOT EXISTS (SELECT 1 FROM main.bisect_step AS m WHERE m.testcase IS c.num"
+    " WHERE x.bisect IS NULL"
+    " AND NOT EXISTS (SELECT 1 FROM main.bisect_step AS m WHERE m.bisect IS NULL"
+    "  AND m.testcase IS c.num"
     "  AND m.metric IS x.metric AND m.kernel = x.kernel AND m.git_commit = x.git_commit"
     "  AND m.outcome = x.outcome AND m.seconds IS x.seconds AND m.output IS x.output)"
     " ORDER BY x.id",

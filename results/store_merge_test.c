@@ -54,7 +54,7 @@ static void assert_same_content(const char *a, const char *b)
     free(of_b);
 }
 
-/* Every table and column of an old file that had something in all of them. */
+/* Every table and column of an old file that had something in all of them, and of later versions. */
 static void test_everything_comes(void **state)
 {
     (void)state;
@@ -67,10 +67,12 @@ static void test_everything_comes(void **state)
                    "INSERT INTO bisect_step (metric, kernel, git_commit, outcome)"
                    " VALUES ('max_ulp', 'scalar', 'c0ffee', 'good')");
     test_merge(into, old);
+    test_machine_write(old, 1, 3); /* migrates it; what later versions have */
+    test_machine_go_on(old, 1, 3);
+    test_merge(into, old);
     char *gaps = test_empty_columns(into);
     assert_string_equal(gaps, "");
     free(gaps);
-    OK(mla_store_close(test_open(old))); /* migrates it, to be compared */
     assert_same_content(old, into);
 }
 
@@ -190,6 +192,30 @@ static void test_later_copy(void **state)
     struct mla_store_merged back = test_merge(into, early);
     assert_int_equal(back.runs_later, 0);
     assert_same_content(home, into);
+}
+
+/* Of a step that two files have, the one of more tries stays; and the first start, and the later end. */
+static void test_searches(void **state)
+{
+    (void)state;
+    const char *into = in_folder("into.db"), *other = in_folder("other.db");
+    const char *both = "SELECT group_concat(git_commit || ' ' || tries || ' ' || outcome, ',')"
+                       " FROM (SELECT * FROM bisect_step WHERE bisect IS NOT NULL ORDER BY 1)";
+    const char *search = "SELECT started || ' ' || ended || ' ' || answer FROM bisect";
+    test_machine_write(into, 1, 1);  /* c5: 3 tries, bad */
+    test_machine_go_on(into, 1, 4);  /* 7 */
+    test_machine_write(other, 2, 1); /* c5: 3 tries, skipped */
+    test_exec(into, "UPDATE bisect SET started = '2026-01-02T00:00:00Z',"
+                    " ended = '2026-01-03T00:00:00Z'");
+    test_exec(other, "UPDATE bisect SET started = '2026-01-01T00:00:00Z'");
+    test_merge(into, other);
+    assert_string_equal(test_text(into, both), "c5 7 bad,of 1 7 bad,of 2 3 skip");
+    assert_string_equal(test_text(into, search), "2026-01-01T00:00:00Z 2026-01-03T00:00:00Z of 4");
+    test_machine_go_on(other, 2, 5); /* 8 */
+    test_exec(other, "UPDATE bisect SET ended = '2026-01-04T00:00:00Z'");
+    test_merge(into, other);
+    assert_string_equal(test_text(into, both), "c5 8 skip,of 1 7 bad,of 2 8 skip");
+    assert_string_equal(test_text(into, search), "2026-01-01T00:00:00Z 2026-01-04T00:00:00Z of 5");
 }
 
 static int64_t grown(const char *path, int64_t *before)
@@ -417,6 +443,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_twice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_any_order, setup, teardown),
         cmocka_unit_test_setup_teardown(test_later_copy, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_searches, setup, teardown),
         cmocka_unit_test_setup_teardown(test_every_addition_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pruned_copies, setup, teardown),
         cmocka_unit_test_setup_teardown(test_findings, setup, teardown),

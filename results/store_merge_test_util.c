@@ -51,6 +51,33 @@ static void write_verdicts(struct mla_store *store, unsigned machine, unsigned f
     must_store(store, mla_store_tally(store, "ring", "scalar", "full", "pass", n, 0.25));
 }
 
+/* A search that all machines are at, each with its own luck: the later ones ask more often. */
+static void search(struct mla_store *store, unsigned machine, unsigned number)
+{
+    static const char key[] = "aaaaaaaabbbbbbbbaaaaaaaabbbbbbbbaaaaaaaabbbbbbbbaaaaaaaabbbbbbbb";
+    struct mla_store_case c = test_case(700);
+    const struct mla_store_bisect bisect = {key,    &c,        "mine", "max_ulp>2", "/here",
+                                            "make", "mine.so", "c0",   "c9"};
+    struct mla_store_step step = {.commit = "c5",
+                                  .configuration = "threads=2",
+                                  .outcome = (enum mla_store_outcome)(machine % 3),
+                                  .tries = 3 + number,
+                                  .failed = machine % 3,
+                                  .bits = "00ff",
+                                  .text = "fail-certain",
+                                  .seconds = machine};
+    char answer[16];
+    int64_t id = 0;
+    must_store(store, mla_store_bisect_begin(store, &bisect, &id));
+    must_store(store, mla_store_bisect_step(store, id, &step));
+    (void)snprintf(step.commit, sizeof step.commit, "of %u", machine);
+    must_store(store, mla_store_bisect_step(store, id, &step));
+    if (number != 0) {
+        (void)snprintf(answer, sizeof answer, "of %u", number);
+        must_store(store, mla_store_bisect_end(store, id, answer));
+    }
+}
+
 static void write_others(struct mla_store *store, unsigned machine, unsigned number)
 {
     struct mla_store_case c = test_case(500 + machine);
@@ -79,6 +106,7 @@ static void write_others(struct mla_store *store, unsigned machine, unsigned num
                                           .reps = 5 + number};
     must_store(store, mla_store_trial(store, &trial));
     must_store(store, mla_store_bench(store, &bench));
+    search(store, machine, number);
     must_store(store, mla_store_end_run(store));
 }
 
@@ -157,6 +185,7 @@ static const char *const names[][2] = {
     {"verdict", "(SELECT r.uid || c.id || v.kernel || v.verdict || v.relation || v.reason"
                 " FROM verdict AS v JOIN run AS r ON r.id = v.run"
                 " JOIN testcase AS c ON c.num = v.testcase WHERE v.id = %s)"},
+    {"bisect", "(SELECT key FROM bisect WHERE id = %s)"},
     {"trial", "(SELECT r.uid || t.fault || t.op || t.search || t.trial FROM trial AS t"
               " JOIN run AS r ON r.id = t.run WHERE t.id = %s)"},
 };

@@ -11,9 +11,10 @@
 void test_dump_load(const char *dump, const char *path);
 /*
  * What a machine of that number stores: a hunt with so many verdicts (a third of them failures, some of
- * cases that other machines have too), tallies and figures, and a run with a timing, a trial and a step of
- * a bisection. go_on adds verdicts to the hunt, and to the other a timing and a trial of that number, as
- * other processes of them would.
+ * cases that other machines have too), tallies and figures, a run with a timing and a trial, a step of a
+ * bisection, and steps of a search that all machines are at. go_on adds verdicts to the hunt, to the other
+ * run a timing and a trial of that number, and to the search so many more tries and an end, as other
+ * processes would.
  */
 void test_machine_write(const char *path, unsigned machine, unsigned verdicts_n);
 void test_machine_go_on(const char *path, unsigned machine, unsigned verdicts_n);

@@ -69,7 +69,7 @@ static void test_new_file(void **state)
     assert_int_equal(test_number(path, "PRAGMA application_id"), 0x6d6c6163);
     assert_int_equal(test_number(path, "SELECT count(*) FROM sqlite_schema WHERE type = 'table'"
                                        " AND name NOT LIKE 'sqlite_%'"),
-                     11);
+                     12);
     assert_int_equal(mla_store_close(store), MLA_STORE_OK);
     store = test_open(path);
     assert_int_equal(mla_store_close(store), MLA_STORE_OK);

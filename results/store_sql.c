@@ -70,6 +70,24 @@ static const char *const texts[MLA_SQL_N] = {
         " applied, cpu_seconds, verdict, relation, reason, testcase, surveyed)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
     [MLA_SQL_INSERT_CATCH] = "INSERT INTO catch (trial, kind, name, cases) VALUES (?1, ?2, ?3, ?4)",
+    [MLA_SQL_INSERT_BISECT] =
+        "INSERT INTO bisect (key, testcase, kernel, question, repository, build_command, plugin,"
+        " good, bad, started) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+        " ON CONFLICT DO NOTHING",
+    [MLA_SQL_FIND_BISECT] = "SELECT id FROM bisect WHERE key = ?1",
+    /* The case, the kernel and the condition are the search's. */
+    [MLA_SQL_UPSERT_STEP] =
+        "INSERT INTO bisect_step (testcase, metric, kernel, git_commit, outcome, seconds, output,"
+        " bisect, configuration, tries, failed, bits) SELECT testcase,"
+        " iif(question IN ('fails', 'bits'), NULL, question), kernel, ?2, ?3, ?4, ?5, id, ?6, ?7,"
+        " ?8, ?9 FROM bisect WHERE id = ?1"
+        " ON CONFLICT (bisect, git_commit, configuration) WHERE bisect IS NOT NULL DO UPDATE SET"
+        " outcome = excluded.outcome, seconds = excluded.seconds,"
+        " output = excluded.output, tries = excluded.tries, failed = excluded.failed,"
+        " bits = excluded.bits",
+    [MLA_SQL_STEPS] = "SELECT git_commit, configuration, outcome, tries, failed, bits, output,"
+                      " seconds FROM bisect_step WHERE bisect = ?1 ORDER BY id",
+    [MLA_SQL_END_BISECT] = "UPDATE bisect SET ended = ?2, answer = ?3 WHERE id = ?1",
 };
 
 /* What a person can do about it; "" where nobody can say. */
@@ -90,6 +108,9 @@ static const char *advice(int code)
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return "; the file is damaged: " MLA_STORE_SALVAGE;
+    case SQLITE_ERROR: /* a statement of ours that names what is not there */
+        return "; its tables are not those that mlacheck made, it is damaged or was "
+               "changed: " MLA_STORE_SALVAGE;
     default:
         return "";
     }

@@ -14,35 +14,26 @@
 #include <unistd.h>
 
 /* A name may stand twice, with a value and without: no verb takes both. */
-static const struct option longs[] = {{"kernel", required_argument, NULL, 'k'},
-                                      {"set", required_argument, NULL, 's'},
-                                      {"case", required_argument, NULL, 'c'},
-                                      {"id", required_argument, NULL, 'i'},
-                                      {"random", required_argument, NULL, 'n'},
-                                      {"seed", required_argument, NULL, 'S'},
-                                      {"op", required_argument, NULL, 'o'},
-                                      {"db", required_argument, NULL, 'd'},
-                                      {"time", required_argument, NULL, 't'},
-                                      {"limit", required_argument, NULL, 'l'},
-                                      {"oracle", required_argument, NULL, 'O'},
-                                      {"shape", required_argument, NULL, 'H'},
-                                      {"threads", required_argument, NULL, 'T'},
-                                      {"jobs", required_argument, NULL, 'j'},
-                                      {"slow", no_argument, NULL, 'w'},
-                                      {"no-relations", no_argument, NULL, 'r'},
-                                      {"relations", no_argument, NULL, 'R'},
-                                      {"in-process", no_argument, NULL, 'p'},
-                                      {"json", no_argument, NULL, 'J'},
-                                      {"verbose", no_argument, NULL, 'v'},
-                                      {"cases", required_argument, NULL, 'N'},
-                                      {"help", no_argument, NULL, 'h'},
-                                      {"peers", no_argument, NULL, 'P'},
-                                      {"trials", required_argument, NULL, 'A'},
-                                      {"random", no_argument, NULL, 'D'},
-                                      {"out", required_argument, NULL, 'u'},
-                                      {"blame", no_argument, NULL, 'b'},
-                                      {"merge", no_argument, NULL, 'M'},
-                                      {NULL, 0, NULL, 0}};
+static const struct option longs[] = {
+    {"kernel", required_argument, NULL, 'k'},  {"set", required_argument, NULL, 's'},
+    {"case", required_argument, NULL, 'c'},    {"id", required_argument, NULL, 'i'},
+    {"random", required_argument, NULL, 'n'},  {"seed", required_argument, NULL, 'S'},
+    {"op", required_argument, NULL, 'o'},      {"db", required_argument, NULL, 'd'},
+    {"time", required_argument, NULL, 't'},    {"limit", required_argument, NULL, 'l'},
+    {"oracle", required_argument, NULL, 'O'},  {"shape", required_argument, NULL, 'H'},
+    {"threads", required_argument, NULL, 'T'}, {"jobs", required_argument, NULL, 'j'},
+    {"slow", no_argument, NULL, 'w'},          {"no-relations", no_argument, NULL, 'r'},
+    {"relations", no_argument, NULL, 'R'},     {"in-process", no_argument, NULL, 'p'},
+    {"json", no_argument, NULL, 'J'},          {"verbose", no_argument, NULL, 'v'},
+    {"cases", required_argument, NULL, 'N'},   {"help", no_argument, NULL, 'h'},
+    {"peers", no_argument, NULL, 'P'},         {"trials", required_argument, NULL, 'A'},
+    {"random", no_argument, NULL, 'D'},        {"out", required_argument, NULL, 'u'},
+    {"blame", no_argument, NULL, 'b'},         {"merge", no_argument, NULL, 'M'},
+    {"repo", required_argument, NULL, 'e'},    {"build", required_argument, NULL, 'B'},
+    {"plugin", required_argument, NULL, 'L'},  {"good", required_argument, NULL, 'g'},
+    {"bad", required_argument, NULL, 'x'},     {"where", required_argument, NULL, 'W'},
+    {"config", required_argument, NULL, 'C'},  {"bits", no_argument, NULL, 'I'},
+    {"tries", required_argument, NULL, 'y'},   {NULL, 0, NULL, 0}};
 
 int mla_options_fail(int code, const char *verb, const char *format, ...)
 {
@@ -109,6 +100,23 @@ static bool is_op(const char *text)
            strcmp(text, "sparse") == 0 || strcmp(text, "reject") == 0 || strcmp(text, "all") == 0;
 }
 
+/* Of bisect. */
+static const char *take_text(struct mla_options *o, int letter, const char *text)
+{
+    const char **place = letter == 'e'   ? &o->repo
+                         : letter == 'B' ? &o->build
+                         : letter == 'L' ? &o->plugin
+                         : letter == 'g' ? &o->good
+                         : letter == 'x' ? &o->bad
+                                         : &o->where;
+    if (letter == 'C' && o->configs_n == 2)
+        return "given twice";
+    if (letter == 'C')
+        place = &o->configs[o->configs_n++];
+    *place = text;
+    return text[0] != '\0' ? NULL : "not empty";
+}
+
 /* NULL, or what the flag's value must be. */
 static const char *take(struct mla_options *o, int letter, const char *text)
 {
@@ -126,6 +134,7 @@ static const char *take(struct mla_options *o, int letter, const char *text)
         return integer(text, 1, &o->random) ? NULL : "an integer in 1 .. 2^63-1";
     case 'N':
     case 'A':
+    case 'y':
         return integer(text, 1, &o->number) ? NULL : "an integer in 1 .. 2^63-1";
     case 'S':
         if (!integer(text, 0, &seed))
@@ -152,6 +161,14 @@ static const char *take(struct mla_options *o, int letter, const char *text)
     case 'd':
         o->db = text;
         return text[0] != '\0' ? NULL : "a path";
+    case 'e':
+    case 'B':
+    case 'L':
+    case 'g':
+    case 'x':
+    case 'W':
+    case 'C':
+        return take_text(o, letter, text);
     case 't':
         return seconds(text, &o->seconds) ? NULL : "a number of seconds in (0, 1e7]";
     case 'l':
@@ -171,6 +188,7 @@ static const char *take(struct mla_options *o, int letter, const char *text)
     o->peers = o->peers || letter == 'P';
     o->blame = o->blame || letter == 'b';
     o->merge = o->merge || letter == 'M';
+    o->bits = o->bits || letter == 'I';
     o->help = o->help || letter == 'h';
     return NULL;
 }

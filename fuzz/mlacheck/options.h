@@ -32,10 +32,11 @@ struct mla_options {
     int cases_n;
     const char *ids[MLA_OPTIONS_LIST_MAX];
     int ids_n;
-    const char *op;    /* "ring", "sparse", "reject", "oracle", "all"; NULL: not given */
-    const char *db;    /* database path */
-    int64_t random;    /* cases to draw; -1: not given */
-    int64_t number;    /* --cases of a selfcheck, --trials of faults; -1: not given */
+    const char *op; /* "ring", "sparse", "reject", "oracle", "all"; NULL: not given */
+    const char *db; /* database path */
+    int64_t random; /* cases to draw; -1: not given */
+    int64_t
+        number; /* --cases of a selfcheck, --trials of faults, --tries of bisect; -1: not given */
     uint64_t seed;     /* default 1 */
     double seconds;    /* --time: of a fuzz run in all, of each thing timed; 0: not given */
     double limit;      /* --limit: seconds of one kernel call or input; 0: not given */
@@ -47,8 +48,14 @@ struct mla_options {
     bool draws;                           /* --random of faults: without feedback */
     bool peers;                           /* --peers: time other libraries too */
     bool merge;                           /* --merge: corpora, whatever their size */
-    bool plain_oracle;                    /* --oracle definition */
-    bool no_oracle;                       /* --oracle none */
+    const char *repo, *build, *plugin;    /* of bisect: what is built */
+    const char *good, *bad;               /* --good, --bad: its ends */
+    const char *where;                    /* --where: a condition on a figure */
+    const char *configs[2];               /* --config */
+    int configs_n;
+    bool bits;         /* --bits */
+    bool plain_oracle; /* --oracle definition */
+    bool no_oracle;    /* --oracle none */
     bool slow;
     bool blame;         /* --blame: say in words what is wrong */
     bool relations;     /* default true */
@@ -88,6 +95,7 @@ int mla_verb_selfcheck(int argc, char **argv);
 int mla_verb_faults(int argc, char **argv);
 int mla_verb_shrink(int argc, char **argv);
 int mla_verb_merge(int argc, char **argv);
+int mla_verb_bisect(int argc, char **argv);
 
 /* Set by Ctrl-C: finish the case, store, report. */
 extern volatile int mla_interrupted;
