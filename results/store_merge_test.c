@@ -212,7 +212,8 @@ static void test_searches(void **state)
     assert_string_equal(test_text(into, both), "c5 7 bad,of 1 7 bad,of 2 3 skip");
     assert_string_equal(test_text(into, search), "2026-01-01T00:00:00Z 2026-01-03T00:00:00Z of 4");
     test_machine_go_on(other, 2, 5); /* 8 */
-    test_exec(other, "UPDATE bisect SET ended = '2026-01-04T00:00:00Z'");
+    test_exec(other, "UPDATE bisect SET started = '2026-01-02T00:00:00Z',"
+                     " ended = '2026-01-04T00:00:00Z'");
     test_merge(into, other);
     assert_string_equal(test_text(into, both), "c5 8 skip,of 1 7 bad,of 2 8 skip");
     assert_string_equal(test_text(into, search), "2026-01-01T00:00:00Z 2026-01-04T00:00:00Z of 5");
