@@ -34,6 +34,8 @@ struct mla_store_side {
     size_t rooms[MLA_SIDE_TEXTS];
 };
 
+/* Set the runs of a side to those of a spec, as mla_store_side_open has it. */
+int32_t mla_side_choose(struct mla_store_side *side, const char *spec);
 /* A statement over `chosen`, its runs bound; NULL: the store has the message. The caller finalizes it. */
 sqlite3_stmt *mla_side_prepare(struct mla_store_side *side, const char *query);
 /* A figure, which may be one of the texts inf, -inf and nan. */

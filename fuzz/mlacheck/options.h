@@ -6,6 +6,7 @@
 #define MLA_MLACHECK_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "results/store.h"
@@ -56,6 +57,9 @@ struct mla_options {
     bool in_process;    /* call kernels without a child */
     bool json;
     bool verbose;
+    bool quiet;         /* --quiet: no progress */
+    const char *golden; /* --golden: a file; NULL: not given */
+    bool update;        /* --update: write it */
     bool help;
     const char *words[2]; /* what follows the flags */
     int words_n;
@@ -86,6 +90,23 @@ int mla_verb_bench(int argc, char **argv);
 int mla_verb_selfcheck(int argc, char **argv);
 int mla_verb_faults(int argc, char **argv);
 int mla_verb_shrink(int argc, char **argv);
+int mla_verb_compare(int argc, char **argv);
+int mla_verb_completion(int argc, char **argv);
+
+/* The table of verbs (main.c). */
+struct mla_verb {
+    const char *name;
+    const char *what;
+    int (*run)(int argc, char **argv);
+};
+const struct mla_verb *mla_verbs(size_t *n);
+
+/*
+ * Which flags a verb takes: called with each, in the order of the table of flags. The verb is asked to parse
+ * its flags, which is the first thing it does, and goes no further.
+ */
+typedef void mla_options_flag_fn(void *context, const char *name, bool has_value);
+void mla_options_each_flag(const struct mla_verb *verb, mla_options_flag_fn *flag, void *context);
 
 /* Set by Ctrl-C: finish the case, store, report. */
 extern volatile int mla_interrupted;
