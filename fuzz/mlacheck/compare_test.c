@@ -238,6 +238,9 @@ static void failures_of_new_cases(void **state)
         "REGRESSION ring/good case=000000020000 not judged -> fail-certain, err/bound - -> 4; the "
         "kernel failed nowhere in A: so it is");
     expect("only in A: ring/bad (1 cases)");
+    assert_int_equal(compare("--db", db, "1", "3", "--verbose", NULL, NULL), MLA_EXIT_FAULT);
+    expect("only in A: ring/bad case=000000010000 fail-certain\n");
+    expect("only in B: ring/good case=000000020000 fail-certain\n");
 }
 
 static void bits_and_worst(void **state)

@@ -2,6 +2,7 @@
  *
  * compare_walk.c - two sides in the same order, row by row: what moved, and the counts of each kernel.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,6 +177,11 @@ static void take_single(struct mla_compare *c, int side, const struct mla_side_r
         return;
     }
     g->only[side]++;
+    if (c->options.verbose) {
+        mla_progress_clear(&c->progress);
+        printf("only in %c: %s/%s case=%.12s %s\n", 'A' + side, row->op, row->kernel, row->id,
+               row->verdict);
+    }
     count_row(g, side, row, NULL);
     if (side == 1 && meaning_of(row) == BAD)
         note(c, g, MLA_MOVED_NEW_FAILURE, rows);
