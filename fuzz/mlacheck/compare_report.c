@@ -314,11 +314,13 @@ static void json_item(const struct mla_compare *c, const struct mla_moved_item *
     putchar('}');
 }
 
+/* Verdicts that turned are listed to the last, the rest as for people: there may be a million. */
 static void json_items(const struct mla_compare *c, enum mla_moved moved)
 {
     int64_t n = 0;
+    bool all = c->options.verbose || moved <= MLA_MOVED_FIXED;
     printf("\"%s\":[", kinds[moved].plural);
-    for (size_t i = 0; i < c->items_n; i++) {
+    for (size_t i = 0; i < c->items_n && (all || n < SHOWN_MAX); i++) {
         if (c->items[i].moved != moved)
             continue;
         printf("%s", n++ == 0 ? "" : ",");
@@ -347,7 +349,11 @@ static void json_group(const struct mla_compare_group *g)
 static void print_json(const struct mla_compare *c, int64_t paired, int64_t regressions)
 {
     int64_t tests;
-    printf("{\"paired\":%" PRId64 ",\"regressed\":%" PRId64 ",", paired, regressions);
+    printf("{\"paired\":%" PRId64 ",\"regressed\":%" PRId64 ",\"moved\":{", paired, regressions);
+    for (int m = 0; m < MLA_MOVED_N; m++)
+        printf("%s\"%s\":%" PRId64, m == 0 ? "" : ",", kinds[m].plural,
+               count_all(c, (enum mla_moved)m));
+    printf("},");
     for (int m = 0; m < MLA_MOVED_N; m++)
         json_items(c, (enum mla_moved)m);
     printf("\"shifts\":[");

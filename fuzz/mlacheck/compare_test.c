@@ -163,8 +163,11 @@ static void nothing_moved(void **state)
     close_store();
     assert_int_equal(runs("1", "2"), MLA_EXIT_PASSED);
     expect("4 pairs compared, 0 regressions\n");
-    expect("{\"paired\":4,\"regressed\":0,\"regressions\":[],\"new_failures\":[],\"fixed\":[],"
-           "\"lost\":[],\"unsteady\":[],\"bits_changed\":[],\"shifts\":[],\"shift_tests\":0,");
+    expect(
+        "{\"paired\":4,\"regressed\":0,\"moved\":{\"regressions\":0,\"new_failures\":0,\"fixed\":0,"
+        "\"lost\":0,\"unsteady\":0,\"bits_changed\":0},\"regressions\":[],\"new_failures\":[],"
+        "\"fixed\":[],"
+        "\"lost\":[],\"unsteady\":[],\"bits_changed\":[],\"shifts\":[],\"shift_tests\":0,");
     expect("\"same_bits\":1,\"changed_bits\":0,\"unknown_bits\":0,\"worst\":[2,2],"
            "\"new_worst\":null}");
     expect_not("kept apart");
@@ -264,6 +267,31 @@ static void bits_and_worst(void **state)
     expect("3 pairs compared, 0 regressions; 1 pass in both with other output bits");
     assert_int_equal(runs("2", "1"), MLA_EXIT_PASSED);
     expect_not("WORST");
+}
+
+/* Of what is no verdict that turned only the first are listed, and how many more there are. */
+static void many(void **state)
+{
+    (void)state;
+    open_store(db);
+    for (int run = 0; run < 2; run++) {
+        begin("aaaa1", "");
+        for (unsigned n = 1; n <= 25; n++) {
+            put(n, "k", "pass", 0.5, run + 1);
+            put(n, "f", run == 0 ? "pass" : "crash", -1, 0);
+        }
+    }
+    close_store();
+    assert_int_equal(runs("1", "2"), MLA_EXIT_FAULT);
+    expect("REGRESSION: 5 more (--verbose: all)\n");
+    expect("BITS: 5 more (--verbose: all)\n");
+    expect("\"regressed\":25,\"moved\":{\"regressions\":25,");
+    char *json = strstr(output, "{\"paired\"");
+    assert_non_null(json);
+    expect("{\"case\":\"000000190000\",\"op\":\"ring\",\"kernel\":\"f\"");
+    assert_null(strstr(json, "{\"case\":\"000000190000\",\"op\":\"ring\",\"kernel\":\"k\""));
+    assert_int_equal(compare("--db", db, "1", "2", "--json", "--verbose", NULL), MLA_EXIT_FAULT);
+    expect("{\"case\":\"000000190000\",\"op\":\"ring\",\"kernel\":\"k\"");
 }
 
 static void builds_apart(void **state)
@@ -509,6 +537,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(each_move, setup, teardown),
         cmocka_unit_test_setup_teardown(failures_of_new_cases, setup, teardown),
         cmocka_unit_test_setup_teardown(bits_and_worst, setup, teardown),
+        cmocka_unit_test_setup_teardown(many, setup, teardown),
         cmocka_unit_test_setup_teardown(builds_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(now_and_then, setup, teardown),
         cmocka_unit_test_setup_teardown(shifts, setup, teardown),

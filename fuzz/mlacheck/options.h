@@ -33,16 +33,17 @@ struct mla_options {
     int cases_n;
     const char *ids[MLA_OPTIONS_LIST_MAX];
     int ids_n;
-    const char *op;    /* "ring", "sparse", "reject", "oracle", "all"; NULL: not given */
-    const char *db;    /* database path */
-    int64_t random;    /* cases to draw; -1: not given */
-    int64_t number;    /* --cases of a selfcheck, --trials of faults; -1: not given */
-    uint64_t seed;     /* default 1 */
-    double seconds;    /* --time: of a fuzz run in all, of each thing timed; 0: not given */
-    double limit;      /* --limit: seconds of one kernel call or input; 0: not given */
-    int64_t jobs;      /* 0: not given */
-    const char *out;   /* --out: a file to append to; NULL: not given */
-    const char *shape; /* --shape, a glob; NULL: not given */
+    const char *op;     /* "ring", "sparse", "reject", "oracle", "all"; NULL: not given */
+    const char *db;     /* database path */
+    int64_t random;     /* cases to draw; -1: not given */
+    int64_t number;     /* --cases of a selfcheck, --trials of faults; -1: not given */
+    uint64_t seed;      /* default 1 */
+    double seconds;     /* --time: of a fuzz run in all, of each thing timed; 0: not given */
+    double limit;       /* --limit: seconds of one kernel call or input; 0: not given */
+    int64_t jobs;       /* 0: not given */
+    const char *out;    /* --out: a file to append to; NULL: not given */
+    const char *golden; /* --golden: a file; NULL: not given */
+    const char *shape;  /* --shape, a glob; NULL: not given */
     int threads[MLA_OPTIONS_THREADS_MAX]; /* --threads */
     int threads_n;                        /* 0: not given */
     bool draws;                           /* --random of faults: without feedback */
@@ -57,9 +58,8 @@ struct mla_options {
     bool in_process;    /* call kernels without a child */
     bool json;
     bool verbose;
-    bool quiet;         /* --quiet: no progress */
-    const char *golden; /* --golden: a file; NULL: not given */
-    bool update;        /* --update: write it */
+    bool quiet;  /* --quiet: no progress */
+    bool update; /* --update: write the golden file */
     bool help;
     const char *words[2]; /* what follows the flags */
     int words_n;

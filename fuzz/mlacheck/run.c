@@ -167,11 +167,14 @@ static int read_input(struct run *run)
 
 /* ---- judging ---- */
 
-static void report(const struct run *run, const struct mla_case *test, const char *spec,
+static void report(struct run *run, const struct mla_case *test, const char *spec,
                    const struct mla_verdict *verdict)
 {
     char id[MLA_CASE_ID_BYTES];
-    if (mla_verdict_is_failure(verdict->kind)) {
+    bool fault = mla_verdict_is_failure(verdict->kind);
+    if (fault || run->options.verbose || verdict->kind == MLA_VERDICT_UNJUDGED)
+        mla_progress_clear(&run->progress);
+    if (fault) {
         mla_record_print(stdout, test, spec, verdict);
         return;
     }
@@ -226,7 +229,6 @@ static int judge_kernel(struct run *run, struct mla_subject *subject, const stru
     mla_subject_judge(subject, choice->kernel, &judge, &verdict);
     mla_store_inflight_end(run->store);
     mla_counts_add(&run->counts, &verdict);
-    mla_progress_clear(&run->progress);
     run->executed[choice - run->kernels.list] += verdict.kind != MLA_VERDICT_UNSUPPORTED;
     report(run, test, choice->spec, &verdict);
     if (run->options.blame && mla_verdict_is_failure(verdict.kind))
