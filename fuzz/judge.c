@@ -13,6 +13,7 @@
 #include "fuzz/judge_internal.h"
 #include "fuzz/judge_sequence.h"
 #include "fuzz/kernels.h"
+#include "fuzz/output_hash.h"
 
 static void drop_truths(struct mla_subject *subject)
 {
@@ -94,7 +95,7 @@ bool mla_judge_offered(const struct mla_tensors *t, const struct mla_kernel *ker
     bool is_ring = t->test.op == MLA_OP_RING;
     const char *why = NULL;
     if (!mla_kernel_is_usable(kernel))
-        why = "the kernel is not usable on this CPU";
+        why = MLA_REASON_NOT_USABLE;
     else if (is_ring ? kernel->ring == NULL : kernel->sparse == NULL)
         why = "the kernel does not offer this operation";
     else if (t->test.set_n > 0)
@@ -192,6 +193,8 @@ static void judge_valid(struct mla_subject *subject, const struct mla_kernel *ke
     bool clean = mla_judge_call(subject->tensors, kernel, options, NULL, verdict);
     if (!clean && !(options->every_check && outputs_tell(subject, verdict)))
         return;
+    if (clean && options->output_hash)
+        verdict->output_hash = mla_output_hash(subject->tensors);
     if (options->no_oracle) {
         judge_bits(subject, kernel, options, verdict);
         return;

@@ -27,6 +27,9 @@ enum mla_verdict_kind {
     MLA_VERDICTS_N
 };
 
+/* The reason of `unsupported` where the machine is to blame, not the kernel: who compares tells them apart. */
+#define MLA_REASON_NOT_USABLE "the kernel is not usable on this CPU"
+
 /* What speaks against a kernel. The first one gives the verdict; all that were asked are kept. */
 enum mla_detector {
     MLA_DETECTOR_TIER1 = 1,    /* an element or statistic outside its certified interval */
@@ -65,6 +68,8 @@ struct mla_verdict {
     bool oracle_failed; /* the oracle contradicted itself: its fault, and the row's verdict none */
     double max_energy;  /* worst energy/threshold of the row-energy tests, -1: none made */
     struct mla_metrics metrics;
+    int64_t
+        output_hash; /* mla_output_hash of a call that ended as it must; 0: none, or not asked for */
     double kernel_seconds, oracle_seconds;
 };
 
@@ -89,6 +94,7 @@ struct mla_judge_options {
                               bits; <= 0: all that match drawn rows */
     bool every_check;      /* go on after a failure, to learn what else detects it; else the first
                              failure ends the judging. It changes `detected`, never the kind */
+    bool output_hash;      /* keep a hash of all outputs, for comparisons with later commits */
     double row_tests;      /* row-energy tests of the whole run, fixed before its first case;
                              <= 0: MLA_JUDGE_ROW_TESTS */
 };

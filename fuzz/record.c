@@ -137,6 +137,8 @@ static size_t collect_metrics(const struct mla_verdict *verdict,
     metrics[n++] = (struct mla_store_metric){"rows_without_bound", (double)verdict->no_bound_n};
     if (verdict->max_energy >= 0)
         metrics[n++] = (struct mla_store_metric){"energy_over_threshold", verdict->max_energy};
+    if (verdict->output_hash != 0)
+        metrics[n++] = (struct mla_store_metric){"output_hash", (double)verdict->output_hash};
     if (verdict->metrics.elements_n == 0)
         return n;
     for (size_t i = 0; n < METRICS_MAX && mla_metrics_figure(&verdict->metrics, i, &figure); i++)

@@ -13,20 +13,16 @@
 
 static const char help[] =
     "usage: mlacheck merge INTO.db FROM.db... [flags]\n\n"
-    "Bring everything stored in FROM.db... into INTO.db, which is made if it is not there. Merging "
-    "a\n"
-    "file again adds only what is new in it, and the order of merging changes nothing but the "
-    "numbers\n"
-    "of runs. FROM.db is only read, and may be in use and of an older version.\n"
-    "A finding keeps the first and the last time that any file saw it; it is `known` if one says "
-    "so,\n"
-    "else in the state of the file that saw it last.\n\n"
-    "  mlacheck merge all.db ci-1/mlacheck.db ci-2/mlacheck.db\n\n"
+    "Bring everything stored in FROM.db... into INTO.db, which is made if it is not there.\n"
+    "Merging a file again adds only what is new in it, and the order of merging changes nothing\n"
+    "but the numbers of runs. FROM.db is only read, and may be in use and of an older version.\n"
+    "A finding keeps the first and the last time that any file saw it; it is `known` if one says\n"
+    "so, else in the state of the file that saw it last.\n\n"
     "flags:\n"
     "  --json           end with one JSON object of counts\n\n"
-    "exit: 0 merged, 2 bad usage, 3 a file cannot be read or written (those before it are "
-    "merged),\n"
-    "130 interrupted; then give the same command again\n";
+    "example: mlacheck merge all.db ci-1/mlacheck.db ci-2/mlacheck.db\n\n"
+    "exit: 0 merged, 2 bad usage, 3 a file cannot be read or written (those before it are\n"
+    "merged), 130 interrupted; then give the same command again\n";
 
 static void add(struct mla_store_merged *sum, const struct mla_store_merged *n)
 {

@@ -15,25 +15,48 @@
 
 /* A name may stand twice, with a value and without: no verb takes both. */
 static const struct option longs[] = {
-    {"kernel", required_argument, NULL, 'k'},  {"set", required_argument, NULL, 's'},
-    {"case", required_argument, NULL, 'c'},    {"id", required_argument, NULL, 'i'},
-    {"random", required_argument, NULL, 'n'},  {"seed", required_argument, NULL, 'S'},
-    {"op", required_argument, NULL, 'o'},      {"db", required_argument, NULL, 'd'},
-    {"time", required_argument, NULL, 't'},    {"limit", required_argument, NULL, 'l'},
-    {"oracle", required_argument, NULL, 'O'},  {"shape", required_argument, NULL, 'H'},
-    {"threads", required_argument, NULL, 'T'}, {"jobs", required_argument, NULL, 'j'},
-    {"slow", no_argument, NULL, 'w'},          {"no-relations", no_argument, NULL, 'r'},
-    {"relations", no_argument, NULL, 'R'},     {"in-process", no_argument, NULL, 'p'},
-    {"json", no_argument, NULL, 'J'},          {"verbose", no_argument, NULL, 'v'},
-    {"cases", required_argument, NULL, 'N'},   {"help", no_argument, NULL, 'h'},
-    {"peers", no_argument, NULL, 'P'},         {"trials", required_argument, NULL, 'A'},
-    {"random", no_argument, NULL, 'D'},        {"out", required_argument, NULL, 'u'},
-    {"blame", no_argument, NULL, 'b'},         {"merge", no_argument, NULL, 'M'},
-    {"repo", required_argument, NULL, 'e'},    {"build", required_argument, NULL, 'B'},
-    {"plugin", required_argument, NULL, 'L'},  {"good", required_argument, NULL, 'g'},
-    {"bad", required_argument, NULL, 'x'},     {"where", required_argument, NULL, 'W'},
-    {"config", required_argument, NULL, 'C'},  {"bits", no_argument, NULL, 'I'},
-    {"tries", required_argument, NULL, 'y'},   {NULL, 0, NULL, 0}};
+    {"kernel", required_argument, NULL, 'k'},
+    {"set", required_argument, NULL, 's'},
+    {"case", required_argument, NULL, 'c'},
+    {"id", required_argument, NULL, 'i'},
+    {"random", required_argument, NULL, 'n'},
+    {"seed", required_argument, NULL, 'S'},
+    {"op", required_argument, NULL, 'o'},
+    {"db", required_argument, NULL, 'd'},
+    {"time", required_argument, NULL, 't'},
+    {"limit", required_argument, NULL, 'l'},
+    {"oracle", required_argument, NULL, 'O'},
+    {"shape", required_argument, NULL, 'H'},
+    {"threads", required_argument, NULL, 'T'},
+    {"jobs", required_argument, NULL, 'j'},
+    {"slow", no_argument, NULL, 'w'},
+    {"no-relations", no_argument, NULL, 'r'},
+    {"relations", no_argument, NULL, 'R'},
+    {"in-process", no_argument, NULL, 'p'},
+    {"json", no_argument, NULL, 'J'},
+    {"verbose", no_argument, NULL, 'v'},
+    {"cases", required_argument, NULL, 'N'},
+    {"help", no_argument, NULL, 'h'},
+    {"peers", no_argument, NULL, 'P'},
+    {"trials", required_argument, NULL, 'A'},
+    {"random", no_argument, NULL, 'D'},
+    {"out", required_argument, NULL, 'u'},
+    {"blame", no_argument, NULL, 'b'},
+    {"merge", no_argument, NULL, 'M'},
+    {"repo", required_argument, NULL, 'e'},
+    {"build", required_argument, NULL, 'B'},
+    {"plugin", required_argument, NULL, 'L'},
+    {"good", required_argument, NULL, 'g'},
+    {"bad", required_argument, NULL, 'x'},
+    {"where", required_argument, NULL, 'W'},
+    {"config", required_argument, NULL, 'C'},
+    {"bits", no_argument, NULL, 'I'},
+    {"tries", required_argument, NULL, 'y'},
+    {"quiet", no_argument, NULL, 'q'},
+    {"golden", required_argument, NULL, 'z'},
+    {"update", no_argument, NULL, 'U'},
+    {NULL, 0, NULL, 0},
+};
 
 int mla_options_fail(int code, const char *verb, const char *format, ...)
 {
@@ -158,6 +181,9 @@ static const char *take(struct mla_options *o, int letter, const char *text)
     case 'u':
         o->out = text;
         return text[0] != '\0' ? NULL : "a path";
+    case 'z':
+        o->golden = text;
+        return text[0] != '\0' ? NULL : "a path";
     case 'd':
         o->db = text;
         return text[0] != '\0' ? NULL : "a path";
@@ -189,6 +215,8 @@ static const char *take(struct mla_options *o, int letter, const char *text)
     o->blame = o->blame || letter == 'b';
     o->merge = o->merge || letter == 'M';
     o->bits = o->bits || letter == 'I';
+    o->quiet = o->quiet || letter == 'q';
+    o->update = o->update || letter == 'U';
     o->help = o->help || letter == 'h';
     return NULL;
 }
@@ -213,12 +241,37 @@ static void choose_rows(const char *allowed, struct option *rows)
     rows[n] = (struct option){NULL, 0, NULL, 0};
 }
 
+/* Who asks a verb for its flags; NULL: it is to do its work. */
+static struct {
+    mla_options_flag_fn *flag;
+    void *context;
+} asker;
+
+void mla_options_each_flag(const struct mla_verb *verb, mla_options_flag_fn *flag, void *context)
+{
+    char *argv[] = {(char[]){"?"}, NULL};
+    asker.flag = flag;
+    asker.context = context;
+    (void)verb->run(1, argv);
+    asker.flag = NULL;
+}
+
+static int answer(const struct option *rows, const char *allowed)
+{
+    for (const struct option *o = rows; o->name != NULL; o++)
+        if (strchr(allowed, o->val) != NULL)
+            asker.flag(asker.context, o->name, o->has_arg == required_argument);
+    return MLA_EXIT_USAGE; /* which ends the verb */
+}
+
 int mla_options_parse(struct mla_options *options, const char *verb, const char *allowed, int argc,
                       char **argv)
 {
     int letter;
     struct option rows[sizeof longs / sizeof longs[0]];
     choose_rows(allowed, rows);
+    if (asker.flag != NULL)
+        return answer(rows, allowed);
     *options = (struct mla_options){
         .db = "results/mlacheck.db", .random = -1, .number = -1, .seed = 1, .relations = true};
     opterr = 0;

@@ -6,6 +6,7 @@
 #define MLA_MLACHECK_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "results/store.h"
@@ -32,17 +33,17 @@ struct mla_options {
     int cases_n;
     const char *ids[MLA_OPTIONS_LIST_MAX];
     int ids_n;
-    const char *op; /* "ring", "sparse", "reject", "oracle", "all"; NULL: not given */
-    const char *db; /* database path */
-    int64_t random; /* cases to draw; -1: not given */
-    int64_t
-        number; /* --cases of a selfcheck, --trials of faults, --tries of bisect; -1: not given */
-    uint64_t seed;     /* default 1 */
-    double seconds;    /* --time: of a fuzz run in all, of each thing timed; 0: not given */
-    double limit;      /* --limit: seconds of one kernel call or input; 0: not given */
-    int64_t jobs;      /* 0: not given */
-    const char *out;   /* --out: a file to append to; NULL: not given */
-    const char *shape; /* --shape, a glob; NULL: not given */
+    const char *op;     /* "ring", "sparse", "reject", "oracle", "all"; NULL: not given */
+    const char *db;     /* database path */
+    int64_t random;     /* cases to draw; -1: not given */
+    int64_t number;     /* --cases, --trials or --tries; -1: not given */
+    uint64_t seed;      /* default 1 */
+    double seconds;     /* --time: of a fuzz run in all, of each thing timed; 0: not given */
+    double limit;       /* --limit: seconds of one kernel call or input; 0: not given */
+    int64_t jobs;       /* 0: not given */
+    const char *out;    /* --out: a file to append to; NULL: not given */
+    const char *golden; /* --golden: a file; NULL: not given */
+    const char *shape;  /* --shape, a glob; NULL: not given */
     int threads[MLA_OPTIONS_THREADS_MAX]; /* --threads */
     int threads_n;                        /* 0: not given */
     bool draws;                           /* --random of faults: without feedback */
@@ -63,9 +64,11 @@ struct mla_options {
     bool in_process;    /* call kernels without a child */
     bool json;
     bool verbose;
+    bool quiet;  /* --quiet: no progress */
+    bool update; /* --update: write the golden file */
     bool help;
-    const char
-        *words[MLA_OPTIONS_LIST_MAX]; /* what follows the flags: two, more if allowed has '*' */
+    /* What follows the flags: two, more if allowed has '*'. */
+    const char *words[MLA_OPTIONS_LIST_MAX];
     int words_n;
 };
 
@@ -96,6 +99,23 @@ int mla_verb_faults(int argc, char **argv);
 int mla_verb_shrink(int argc, char **argv);
 int mla_verb_merge(int argc, char **argv);
 int mla_verb_bisect(int argc, char **argv);
+int mla_verb_compare(int argc, char **argv);
+int mla_verb_completion(int argc, char **argv);
+
+/* The table of verbs (main.c). */
+struct mla_verb {
+    const char *name;
+    const char *what;
+    int (*run)(int argc, char **argv);
+};
+const struct mla_verb *mla_verbs(size_t *n);
+
+/*
+ * Which flags a verb takes: called with each, in the order of the table of flags. The verb is asked to parse
+ * its flags, which is the first thing it does, and goes no further.
+ */
+typedef void mla_options_flag_fn(void *context, const char *name, bool has_value);
+void mla_options_each_flag(const struct mla_verb *verb, mla_options_flag_fn *flag, void *context);
 
 /* Set by Ctrl-C: finish the case, store, report. */
 extern volatile int mla_interrupted;

@@ -18,6 +18,7 @@
 #include "fuzz/kernels.h"
 #include "fuzz/mlacheck/build.h"
 #include "fuzz/mlacheck/options.h"
+#include "fuzz/mlacheck/progress.h"
 #include "fuzz/mlacheck/table.h"
 #include "fuzz/record.h"
 #include "fuzz/relations.h"
@@ -46,10 +47,15 @@ static const char help[] =
     "  --in-process       call kernels without a forked child (for debuggers)\n"
     "  --db FILE          default results/mlacheck.db\n"
     "  --json             end with one JSON object of counts\n"
-    "  --verbose          a line for every verdict\n";
+    "  --verbose          a line for every verdict\n"
+    "  --quiet            no progress on stderr\n\n"
+    "examples:\n"
+    "  mlacheck run --kernel scalar --set corpus/upstream.txt\n"
+    "  mlacheck run --kernel ./my_kernel.so --random 200 --seed 1 --op ring\n";
 
 struct run {
     struct mla_options options;
+    struct mla_progress progress;
     struct mla_kernel_list kernels;
     struct mla_corpus corpus;
     struct mla_store *store;
@@ -161,11 +167,14 @@ static int read_input(struct run *run)
 
 /* ---- judging ---- */
 
-static void report(const struct run *run, const struct mla_case *test, const char *spec,
+static void report(struct run *run, const struct mla_case *test, const char *spec,
                    const struct mla_verdict *verdict)
 {
     char id[MLA_CASE_ID_BYTES];
-    if (mla_verdict_is_failure(verdict->kind)) {
+    bool fault = mla_verdict_is_failure(verdict->kind);
+    if (fault || run->options.verbose || verdict->kind == MLA_VERDICT_UNJUDGED)
+        mla_progress_clear(&run->progress);
+    if (fault) {
         mla_record_print(stdout, test, spec, verdict);
         return;
     }
@@ -210,6 +219,7 @@ static int judge_kernel(struct run *run, struct mla_subject *subject, const stru
                                       .plain_oracle = run->options.plain_oracle,
                                       .no_oracle = run->options.no_oracle,
                                       .row_tests = run->row_tests,
+                                      .output_hash = true,
                                       .relations = choose_relations(&run->options, test)};
     mla_case_format(test, line);
     mla_record_case(test, line, &row);
@@ -254,13 +264,12 @@ static int judge_case(struct run *run, const struct mla_case *test)
     return code;
 }
 
-static void progress(const struct run *run, size_t done)
+static void progress(struct run *run, size_t done)
 {
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r%zu of %zu cases, %" PRId64 " faults ", done, run->corpus.n,
-                run->counts.failed + run->counts.improbable + run->counts.crashed);
-    if (isatty(STDERR_FILENO) && (done == run->corpus.n || mla_interrupted))
-        fputc('\n', stderr);
+    char note[64];
+    snprintf(note, sizeof note, "%" PRId64 " faults",
+             run->counts.failed + run->counts.improbable + run->counts.crashed);
+    mla_progress_say(&run->progress, (double)done, (double)run->corpus.n, "cases", note);
 }
 
 /* Left out: the other operation's cases, and slow ones unless they were named or asked for. */
@@ -290,6 +299,7 @@ static int judge_cases(struct run *run)
 {
     int code = 0;
     run->row_tests = count_row_tests(run);
+    mla_progress_begin(&run->progress, run->options.quiet);
     for (size_t i = 0; i < run->corpus.n && code == 0 && !mla_interrupted; i++) {
         const struct mla_case *test = &run->corpus.cases[i];
         if (!is_run(run, test, &run->slow_skipped))
@@ -297,6 +307,7 @@ static int judge_cases(struct run *run)
         code = judge_case(run, test);
         progress(run, i + 1);
     }
+    mla_progress_clear(&run->progress);
     return code;
 }
 
@@ -407,7 +418,7 @@ static int finish(struct run *run)
 int mla_verb_run(int argc, char **argv)
 {
     struct run run = {0};
-    int code = mla_options_parse(&run.options, "run", "kscinSodlOwrRbpJvh", argc, argv);
+    int code = mla_options_parse(&run.options, "run", "kscinSodlOwrRbpJvqh", argc, argv);
     if (code != 0 || run.options.help) {
         if (code == 0)
             fputs(help, stdout);
