@@ -64,7 +64,8 @@ enum mla_region {
     MLA_REGION_ONES,
     MLA_REGION_FAINT,
     MLA_REGION_BENEATH,
-    MLA_REGION_CHASM, /* family profile: one key in 16 lies 9e6 and more below the others */
+    MLA_REGION_CHASM,    /* family profile: one key in 16 lies 9e6 and more below the others */
+    MLA_REGION_CREEPING, /* family profile: each block raises a large maximum by a 2000th or so */
     MLA_REGION_N
 };
 

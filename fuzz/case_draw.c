@@ -7,6 +7,7 @@
  * draw_weights.c. A draw fills fields freely; mla_case_fix then makes the result legal and small, so
  * the two share no rules.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "fuzz/draw.h"
@@ -26,11 +27,27 @@ static void draw_data(struct mla_case *test, struct mla_rng *rng)
 
 float mla_draw_scale(struct mla_rng *rng)
 {
+    int64_t bits = mla_rng_below(rng, 1 << 23), power = mla_rng_below(rng, 15) - 10;
+    if (mla_rng_chance(rng, 1, 2))
+        return ldexpf(1.0f + (float)bits * 0x1p-23f, (int)power);
     static const float scales[] = {0x1.555556p-5f, /* 576^-0.5 */
                                    0x1.279a74p-4f, /* 192^-0.5 */
                                    0x1.14f5b8p-3f, /* with YaRN: 0.135234 */
                                    1.0f,           0x1p-6f, 0x1p-2f, 0x1p4f, 0x1.fp-10f};
     return scales[mla_rng_below(rng, (int64_t)(sizeof scales / sizeof scales[0]))];
+}
+
+float mla_draw_extreme_scale(struct mla_case *test, struct mla_rng *rng)
+{
+    static const float scales[] = {0x1p-149f,   0x1.8p-127f, 0x1p-120f, 0x1.8p-110f,
+                                   0x1.9p-101f, 0x1.4p+110f, 0x1p+126f, 0x1.fp+127f};
+    static const enum mla_region regions[] = {MLA_REGION_FLAT, MLA_REGION_CLUSTERS,
+                                              MLA_REGION_EQUAL_MAXIMA, MLA_REGION_ONE_EDGE};
+    int64_t scale = mla_rng_below(rng, (int64_t)(sizeof scales / sizeof scales[0]));
+    int64_t region = mla_rng_below(rng, 4);
+    test->family = mla_family_find("profile"); /* its scores are divided by the factor */
+    test->region = (int32_t)(scale < 2 ? MLA_REGION_FLAT : regions[region]);
+    return scales[scale];
 }
 
 void mla_draw_leave_a_row(struct mla_case *test)
@@ -57,5 +74,7 @@ void mla_case_draw(struct mla_case *test, enum mla_op op, struct mla_rng *rng)
     else
         mla_draw_sparse(test, rng);
     mla_case_fix(test);
+    if (test->rows != 0 && mla_draw_chance(rng, mla_draw_chances.aim))
+        mla_draw_aim(test, rng);
     mla_draw_leave_a_row(test);
 }

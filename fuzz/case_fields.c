@@ -16,11 +16,12 @@ static const char *const op_names[] = {"ring", "sparse"};
 static const char *const topology_names[] = {"ring", "linear"};
 static const char *const order_names[] = {"mx4", "natural"};
 static const char *const region_names[MLA_REGION_N] = {
-    "none",     "normal", "outlier", "ramp",      "flat",  "geometric", "first",   "last",
-    "edge",     "rising", "falling", "half",      "deep",  "under",     "spread",  "equal-maxima",
-    "clusters", "select", "tiny",    "subnormal", "huge",  "copies",    "binade",  "stairs",
-    "one-edge", "lofty",  "sunk",    "saturated", "abyss", "raw",       "heads",   "zeros",
-    "ties",     "cancel", "large",   "largest",   "ones",  "faint",     "beneath", "chasm"};
+    "none",    "normal",       "outlier",  "ramp",     "flat",  "geometric", "first",
+    "last",    "edge",         "rising",   "falling",  "half",  "deep",      "under",
+    "spread",  "equal-maxima", "clusters", "select",   "tiny",  "subnormal", "huge",
+    "copies",  "binade",       "stairs",   "one-edge", "lofty", "sunk",      "saturated",
+    "abyss",   "raw",          "heads",    "zeros",    "ties",  "cancel",    "large",
+    "largest", "ones",         "faint",    "beneath",  "chasm", "creeping"};
 static const char *const indices_names[MLA_INDICES_N] = {
     "uniform", "distinct", "sorted",  "reversed", "causal",   "one-row",  "few-rows",
     "repeat",  "edges",    "odd-one", "leading",  "interior", "trailing", "ends"};

@@ -7,7 +7,9 @@
  */
 #include "fuzz/case.h"
 
-#include "fuzz/family.h"
+#include <math.h>
+
+#include "fuzz/draw.h"
 
 /* Multiply-adds of a fuzzing case, most of a millisecond of the scalar kernel, and bytes of its
  * tensors, which cost as much again; the same for a large case. */
@@ -19,7 +21,8 @@
 #define RING_LARGE_BYTES  ((int64_t)8000000)
 #define SPARSE_MEDIUM     ((int64_t)12000000)
 #define RING_MEDIUM       ((int64_t)15000000)
-#define STAIRS_MAX        ((int64_t)40) /* dense rows that see their prefix, where S is large */
+#define TALL_MAX          ((int64_t)264) /* rows of a list, most of it dropped */
+#define STAIRS_MAX        ((int64_t)39)  /* dense rows that see their prefix, where S is large */
 #define RING_SLOW_WORK    ((int64_t)600000)
 #define SPARSE_SLOW_WORK  ((int64_t)300000)
 
@@ -61,19 +64,25 @@ static int64_t round_up(int64_t value, int64_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
+/* A few tiles; or more rows than an int counts, which is as cheap as a shard. */
+static int64_t chunk(int64_t rows)
+{
+    return rows > INT32_MAX ? rows / MLA_TILE * MLA_TILE : tiles(rows, 16);
+}
+
 static void fix_ring_sizes(struct mla_ring_args *r, bool large)
 {
     r->ring_size = clamp(r->ring_size, 1, large ? MLA_RING_SIZE_MAX : 8);
-    r->batch = clamp(r->batch, 1, 4);
+    r->batch = clamp(r->batch, 1, 5);
     r->heads = clamp(r->heads, 1, large ? 17 : 5);
-    r->head_dim = tiles(r->head_dim, 18);
+    r->head_dim = tiles(r->head_dim, large ? 34 : 18);
     r->head_dim = r->head_dim < 64 ? 64 : r->head_dim;
-    r->head_dim_v = clamp(tiles(r->head_dim_v, 18), 32, r->head_dim - 32);
+    r->head_dim_v = clamp(tiles(r->head_dim_v, large ? 34 : 18), 32, r->head_dim - 32);
     r->q_rows = tiles(r->q_rows, 10);
-    r->q_chunk_size = tiles(r->q_chunk_size, 16);
-    r->k_chunk_size = tiles(r->k_chunk_size, 16);
+    r->q_chunk_size = chunk(r->q_chunk_size);
+    r->k_chunk_size = chunk(r->k_chunk_size);
     r->num_links = clamp(r->num_links, 1, 64);
-    r->threads = clamp(r->threads, 0, 16);
+    r->threads = clamp(r->threads, 0, MLA_THREADS_MAX);
 }
 
 /* The mode follows from the flags: balanced, else rotated with P, else by kv_rows. */
@@ -133,7 +142,7 @@ static void fix_ring_slot(struct mla_ring_args *r)
         fix_thin_ring(r);
         return;
     }
-    r->kv_batch = clamp(r->kv_batch, 1, 3);
+    r->kv_batch = clamp(r->kv_batch, 1, 17);
     r->kv_cache_batch_idx = clamp(r->kv_cache_batch_idx, 0, r->kv_batch - 1);
     r->gathered_batch = r->gathered_batch == 1 ? 1 : r->kv_batch;
 }
@@ -188,6 +197,8 @@ static void shrink_ring(struct mla_case *test)
             r->gathered_batch = 1;
         else if (r->batch > 1)
             r->batch = 1;
+        else if (r->has_slot && r->kv_batch > 3 && !mla_case_is_thin(test))
+            r->kv_batch = 3;
         else if (r->ring_size > 8 && r->logical_n > 64)
             shrink_length(r);
         else if (r->head_dim > 160 && r->ring_size > 2)
@@ -212,6 +223,15 @@ static void shrink_ring(struct mla_case *test)
     }
 }
 
+/* Only data whose scores are divided by the factor give numbers at its ends. */
+static float factor(const struct mla_case *test, float scale)
+{
+    bool any = test->family == mla_family_find("profile");
+    return isfinite(scale) && scale > 0 && (any || (scale > 0x1p-100f && scale < 0x1p100f))
+               ? scale
+               : 0x1p-4f;
+}
+
 static void fix_ring(struct mla_case *test)
 {
     struct mla_ring_args *r = &test->ring;
@@ -220,8 +240,8 @@ static void fix_ring(struct mla_case *test)
     int64_t all = r->ring_size * r->kv_rows;
     if (!r->has_scale)
         r->scale = 0;
-    if (r->has_scale && !(r->scale > 0 && r->scale < 0x1p100f))
-        r->scale = 0x1p-4f;
+    if (r->has_scale)
+        r->scale = factor(test, r->scale);
     test->future = test->has_future ? clamp(test->future, 0, all) : 0;
 }
 
@@ -234,17 +254,33 @@ static bool is_mostly_dropped(const struct mla_case *test)
            s->q_pos_offset <= s->keys / 16 - s->queries && test->indices <= MLA_INDICES_REVERSED;
 }
 
+/* The q-th row of distinct rows of a cache of 1000 keeps about q / 8 of its list. */
+static bool drops_most(const struct mla_case *test)
+{
+    const struct mla_sparse_args *s = &test->sparse;
+    return s->has_q_pos_offset && s->q_pos_offset == 0 && s->keys >= 1000 &&
+           test->indices <= MLA_INDICES_REVERSED;
+}
+
 /* Work that mla_case_work does not count rightly, and that any case may have: height alone. Of rows
  * as tall as the index tile's edge only the smallest head and list. */
 static bool is_cheap_height(const struct mla_case *test)
 {
     const struct mla_sparse_args *s = &test->sparse;
     bool small = s->heads == 16 && (s->dense || s->topk == 128);
-    if (mla_case_may_be_large(test) && s->queries >= 127)
-        return small && !s->dense && s->keys <= 1024;
+    if (mla_case_may_be_medium(test) && s->queries >= 127)
+        return small && !s->dense && s->keys <= 1024 &&
+               ((mla_case_may_be_large(test) && s->queries <= 131) || drops_most(test));
     if (mla_case_may_be_medium(test) && s->dense && !s->has_q_pos_offset)
         return small && s->queries <= STAIRS_MAX && s->keys <= s->queries + 8;
     return is_mostly_dropped(test) && s->queries <= 12;
+}
+
+/* Depth alone: one row, and the fewest heads. */
+static bool is_deep(const struct mla_case *test)
+{
+    const struct mla_sparse_args *s = &test->sparse;
+    return mla_case_may_be_large(test) && s->queries == 1 && s->heads == 16;
 }
 
 static void fix_sparse(struct mla_case *test)
@@ -259,27 +295,27 @@ static void fix_sparse(struct mla_case *test)
     }
     bool thin = s->keys >= THIN_ROWS_FROM && !s->dense;
     s->queries = clamp(s->queries, 1,
-                       thin                 ? 2
-                       : large              ? 130
-                       : medium && s->dense ? STAIRS_MAX
-                                            : 12);
-    s->keys = thin ? clamp(s->keys, (INT32_MAX >> 9) + 2, ((int64_t)1 << 23) + 200)
+                       thin                  ? 2
+                       : large               ? TALL_MAX
+                       : medium && !s->dense ? 144
+                       : medium && s->dense  ? STAIRS_MAX
+                                             : 12);
+    s->keys = thin ? clamp(s->keys, (INT32_MAX >> 9) + 2, ((int64_t)1 << 24) + 200)
                    : clamp(s->keys, 1,
                            large    ? 65538
                            : medium ? 4098
                                     : 700);
     s->heads = clamp(s->heads / 16, 1, 8) * 16;
     s->rope = clamp(s->rope, 1, MLA_ROPE_MAX);
-    s->topk = clamp(s->topk / 128, 1, thin ? 2 : 16) * 128;
-    s->threads = clamp(s->threads, 0, 16);
+    s->topk = clamp(s->topk / 128, 1, thin ? 2 : large ? MLA_DEEP_KEYS / 128 : 16) * 128;
+    s->threads = clamp(s->threads, 0, MLA_THREADS_MAX);
     if (s->dense)
-        s->keys = clamp(s->keys, 1, 2048);
+        s->keys = clamp(s->keys, 1, large ? MLA_DEEP_KEYS : 2048);
     if (!s->has_q_pos_offset)
         s->q_pos_offset = 0;
     s->q_pos_offset = s->q_pos_offset < 0 ? 0 : s->q_pos_offset;
-    if (!(s->softmax_scale > 0 && s->softmax_scale < 0x1p100f))
-        s->softmax_scale = 0x1p-4f;
-    while (!is_cheap_height(test) && mla_case_work(test) > most) {
+    s->softmax_scale = factor(test, s->softmax_scale);
+    while (!is_cheap_height(test) && !is_deep(test) && mla_case_work(test) > most) {
         if (s->queries > 2)
             s->queries = s->queries / 2;
         else if (s->heads > 16)

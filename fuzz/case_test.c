@@ -190,7 +190,7 @@ static void check_sound(const struct mla_case *test)
     parse(line, &again);
     mla_case_format(&again, second);
     assert_string_equal(line, second);
-    if (mla_case_work(test) > 400000000)
+    if (mla_case_work(test) > 700000000) /* of lists of which most is dropped */
         fail_msg("too large: %s", line);
 }
 

@@ -18,6 +18,7 @@ enum mla_choice {
     MLA_CHOICE_RING_BATCH,
     MLA_CHOICE_RING_HEADS,
     MLA_CHOICE_RING_WIDTHS,
+    MLA_CHOICE_RING_WIDTHS_LARGE,
     MLA_CHOICE_RING_Q_TILES,
     MLA_CHOICE_RING_Q_CHUNK_TILES,
     MLA_CHOICE_RING_K_CHUNK_TILES,
@@ -61,11 +62,14 @@ enum mla_ring_large {
     MLA_RING_FULL_WIDTH,
     MLA_RING_STRADDLING
 };
+#define MLA_DEEP_KEYS ((int64_t)4224)
 enum mla_ring_slot { MLA_SLOT_NONE, MLA_SLOT_FEW, MLA_SLOT_HUGE };
+#define MLA_THREADS_MAX 65 /* more than most kernels have places for */
 enum mla_ring_threads { MLA_THREADS_RANKS = -1, MLA_THREADS_ONE_MORE = -2, MLA_THREADS_TWICE = -3 };
 enum mla_sparse_large {
     MLA_SPARSE_LONG,
     MLA_SPARSE_MANY_HEADS,
+    MLA_SPARSE_DEEP, /* one row of more than 4096 keys */
     MLA_SPARSE_TALL,
     MLA_SPARSE_STAIRS, /* dense, each row one key more than the last */
     MLA_SPARSE_WIDE_CACHE
@@ -82,6 +86,9 @@ extern const struct mla_draw_chances {
     int32_t ring_long;     /* more than 512 keys a row */
     int32_t future;        /* keys a row must not see are NaN */
     int32_t default_scale; /* scale absent */
+    int32_t extreme_scale; /* of 2^-149 to 2^128 */
+    int32_t extreme_chunk; /* a chunk of more than 2^31 rows */
+    int32_t aim;           /* a row at an edge is judged, where not all are */
     int32_t sparse_huge;   /* a cache beyond 2^31 elements */
     int32_t sparse_dense;
     int32_t long_is_flat;   /* weights of a long row are equal */
@@ -134,7 +141,12 @@ void mla_draw_ring(struct mla_case *test, struct mla_rng *rng);
 void mla_draw_sparse(struct mla_case *test, struct mla_rng *rng);
 /* kv_actual_isl and logical_n of a call with rotation, from ring_size, q_rows, kv_rows and chunks. */
 void mla_draw_rotation(struct mla_ring_args *args, struct mla_rng *rng);
+/* A factor as models have it, or any of 24 bits near 1. */
 float mla_draw_scale(struct mla_rng *rng);
+/* The ends of what a factor may be, with data that give scores under it. */
+float mla_draw_extreme_scale(struct mla_case *test, struct mla_rng *rng);
+/* Another row_seed that draws, mostly, a row at which something changes. */
+void mla_draw_aim(struct mla_case *test, struct mla_rng *rng);
 /* A row that sees a future key has no value: let the future begin behind one of the rows that are
  * judged at least, or the case would judge nothing. */
 void mla_draw_leave_a_row(struct mla_case *test);

@@ -80,9 +80,9 @@ static void draw_threads(struct mla_ring_args *r, struct mla_rng *rng)
                                                    : threads;
 }
 
-static void draw_widths(struct mla_ring_args *r, struct mla_rng *rng)
+static void draw_widths(struct mla_ring_args *r, enum mla_choice choice, struct mla_rng *rng)
 {
-    int64_t widths = mla_draw_choice(rng, MLA_CHOICE_RING_WIDTHS);
+    int64_t widths = mla_draw_choice(rng, choice);
     r->head_dim = widths / 1024;
     r->head_dim_v = widths % 1024;
 }
@@ -122,6 +122,16 @@ static enum mla_ring_mode make_straddling(struct mla_ring_args *r, bool large, s
     return MLA_MODE_BALANCED;
 }
 
+/* A chunk may be longer than any shard: longer than 31 and 32 bits count, too. */
+static void make_one_chunk(struct mla_ring_args *r, struct mla_rng *rng)
+{
+    static const int64_t chunks[] = {(int64_t)1 << 31, ((int64_t)1 << 32) + MLA_TILE,
+                                     (int64_t)1 << 40, INT64_MAX - (MLA_TILE - 1)};
+    r->k_chunk_size = chunks[mla_rng_below(rng, 4)];
+    if (mla_rng_chance(rng, 1, 2))
+        r->q_chunk_size = chunks[mla_rng_below(rng, 4)];
+}
+
 /* What is too much for every case, one thing at a time. */
 static enum mla_ring_mode make_large(struct mla_ring_args *r, enum mla_ring_mode mode,
                                      struct mla_rng *rng)
@@ -136,8 +146,7 @@ static enum mla_ring_mode make_large(struct mla_ring_args *r, enum mla_ring_mode
         r->heads = 16 + mla_rng_below(rng, 2);
         break;
     case MLA_RING_FULL_WIDTH:
-        r->head_dim = 576;
-        r->head_dim_v = 512;
+        draw_widths(r, MLA_CHOICE_RING_WIDTHS_LARGE, rng);
         break;
     case MLA_RING_STRADDLING:
         return make_straddling(r, true, rng);
@@ -160,7 +169,7 @@ void mla_draw_ring(struct mla_case *test, struct mla_rng *rng)
     struct mla_ring_args *r = &test->ring;
     enum mla_ring_mode mode = (enum mla_ring_mode)mla_draw_choice(rng, MLA_CHOICE_RING_MODE);
     int64_t slabs = mla_draw_choice(rng, MLA_CHOICE_RING_SLABS);
-    draw_widths(r, rng);
+    draw_widths(r, MLA_CHOICE_RING_WIDTHS, rng);
     r->ring_size = mla_draw_choice(rng, MLA_CHOICE_RING_SIZE);
     r->heads = mla_draw_choice(rng, MLA_CHOICE_RING_HEADS);
     r->q_rows = MLA_TILE * mla_draw_choice(rng, MLA_CHOICE_RING_Q_TILES);
@@ -170,6 +179,8 @@ void mla_draw_ring(struct mla_case *test, struct mla_rng *rng)
     r->num_links = mla_draw_choice(rng, MLA_CHOICE_RING_LINKS);
     r->has_scale = !mla_draw_chance(rng, mla_draw_chances.default_scale);
     r->scale = r->has_scale ? mla_draw_scale(rng) : 0;
+    if (r->has_scale && mla_draw_chance(rng, mla_draw_chances.extreme_scale))
+        r->scale = mla_draw_extreme_scale(test, rng);
     draw_slot(r, rng);
     if (mla_case_may_be_large(test)) {
         mode = make_large(r, mode, rng);
@@ -180,6 +191,8 @@ void mla_draw_ring(struct mla_case *test, struct mla_rng *rng)
         slabs = mla_draw_choice(rng, MLA_CHOICE_RING_SLABS_LONG);
     }
     draw_threads(r, rng);
+    if (mla_draw_chance(rng, mla_draw_chances.extreme_chunk))
+        make_one_chunk(r, rng);
     draw_mode(r, mode, slabs, rng);
     r->gathered_rows = r->ring_size * r->kv_rows + mla_draw_choice(rng, MLA_CHOICE_RING_SPARE_ROWS);
     test->has_future = mla_draw_chance(rng, mla_draw_chances.future);

@@ -56,7 +56,7 @@ static size_t ring(const struct mla_case *test, struct mla_breakage list[MLA_BRE
         {2, "topology", "2 -1 258", 0},
         {2, "has_scale", "2 -1", 0},
         {2, "is_balanced", "2 -1 256", 0},
-        {2, "has_slot", "2 -2147483648", 0},
+        {2, "has_slot", "2 -1 -2147483648", 0},
         {2, "has_prior", "2 -1", 0},
         {2, "dim", "0 1 3 -1 -2", 0},
         /* shapes */
@@ -86,6 +86,7 @@ static size_t ring(const struct mla_case *test, struct mla_breakage list[MLA_BRE
         {2, "logical_n", "0 -1 9223372036854775807 10000001 " SIZE_MIN_TEXT, 0},
         {2, "logical_n", NULL, capacity + 1},
         {balanced / 2, "logical_n", NULL, capacity - 32},
+        {balanced / 2, "logical_n", NULL, capacity - 1},
         {balanced, "q_chunk_size", NULL, r->q_rows / 2 + 32},
         {balanced / 2, "kv_rows", NULL, r->kv_rows + 32},
         {balanced / 4, "has_prior", NULL, 1},

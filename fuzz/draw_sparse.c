@@ -6,14 +6,20 @@
 
 /* Rows across an edge of the tiled index layout, mostly on several cores. With an offset of 0 most of
  * a list is dropped, and so much height is cheap. */
-static void make_tall(struct mla_sparse_args *s, struct mla_rng *rng)
+static void make_tall(struct mla_case *test, bool large, struct mla_rng *rng)
 {
+    struct mla_sparse_args *s = &test->sparse;
     s->queries = 127 + mla_rng_below(rng, 4);
     if (s->queries < 129 && mla_rng_chance(rng, 1, 3))
         s->queries += 2;
     s->topk = 128;
     s->heads = 16;
-    s->keys = mla_rng_chance(rng, 1, 4) ? 100 : 1000;
+    s->keys = large && mla_rng_chance(rng, 1, 4) ? 100 : 1000;
+    int64_t kind = mla_rng_below(rng, 8), beyond = mla_rng_below(rng, 10);
+    if (kind < 4 && s->keys == 1000) { /* the second tile's second line of 8 rows, or the third */
+        s->queries = (kind < 2 || !large ? 134 : 255) + beyond;
+        test->indices %= MLA_INDICES_REVERSED + 1;
+    }
     s->topk_tiled = mla_rng_chance(rng, 3, 4);
     s->dense = 0;
     s->has_q_pos_offset = s->keys == 1000;
@@ -63,6 +69,18 @@ static void make_long(struct mla_case *test, int64_t blocks_max, struct mla_rng 
     }
 }
 
+/* More than 4096 keys of one row. */
+static void make_deep(struct mla_sparse_args *s, struct mla_rng *rng)
+{
+    s->queries = 1;
+    s->heads = 16;
+    s->dense = mla_rng_chance(rng, 1, 2);
+    s->topk = MLA_DEEP_KEYS;
+    s->keys = MLA_DEEP_KEYS - mla_rng_below(rng, 130);
+    s->has_q_pos_offset = mla_rng_chance(rng, 1, 2);
+    s->q_pos_offset = s->keys - mla_rng_below(rng, 3);
+}
+
 /* Indices of more than 12 or 16 bits, mostly listed. */
 static void make_wide(struct mla_case *test, int64_t keys, struct mla_rng *rng)
 {
@@ -86,8 +104,11 @@ static void make_large(struct mla_case *test, struct mla_rng *rng)
             s->heads = 128;
         s->topk = 128;
         break;
+    case MLA_SPARSE_DEEP:
+        make_deep(s, rng);
+        break;
     case MLA_SPARSE_TALL:
-        make_tall(s, rng);
+        make_tall(test, true, rng);
         break;
     case MLA_SPARSE_STAIRS:
         make_stairs(s, rng);
@@ -106,6 +127,10 @@ static void make_medium(struct mla_case *test, struct mla_rng *rng)
         break;
     case MLA_SPARSE_WIDE_CACHE:
         make_wide(test, 4096, rng);
+        break;
+    case MLA_SPARSE_TALL:
+        make_tall(test, false, rng);
+        test->indices %= MLA_INDICES_REVERSED + 1;
         break;
     default:
         make_long(test, 5, rng);
@@ -158,7 +183,7 @@ static void draw_offset(struct mla_case *test, struct mla_rng *rng)
 static void draw_cores(struct mla_sparse_args *s, struct mla_rng *rng)
 {
     int64_t any = 2 + mla_rng_below(rng, 3), kind = mla_rng_below(rng, 6);
-    if (s->queries > 128) { /* of 129 the one, of 130 the other */
+    if (s->queries > 128 && s->queries < 131) { /* of 129 the one, of 130 the other */
         any = 2 + s->queries % 2;
         kind += 1;
     }
@@ -194,4 +219,6 @@ void mla_draw_sparse(struct mla_case *test, struct mla_rng *rng)
     s->out_order = (int32_t)mla_draw_choice(rng, MLA_CHOICE_SPARSE_ORDER);
     draw_cores(s, rng);
     s->softmax_scale = mla_draw_scale(rng);
+    if (mla_draw_chance(rng, mla_draw_chances.extreme_scale))
+        s->softmax_scale = mla_draw_extreme_scale(test, rng);
 }

@@ -46,9 +46,10 @@ static const struct recipe recipes[] = {
     {8, &mla_family_profile, MLA_REGION_CLUSTERS},
     {8, &mla_family_profile, MLA_REGION_SATURATED},
     {4, &mla_family_profile, MLA_REGION_ABYSS},
-    {5, &mla_family_profile, MLA_REGION_CHASM},
+    {9, &mla_family_profile, MLA_REGION_CHASM},
     {8, &mla_family_profile, MLA_REGION_RAW},
     {8, &mla_family_profile, MLA_REGION_HEADS},
+    {8, &mla_family_profile, MLA_REGION_CREEPING},
     /* the whole width takes part in the scores */
     {60, &mla_family_full, MLA_REGION_NORMAL},
     /* exact answers, and values that say where they come from */
@@ -101,12 +102,14 @@ static const struct weight ring_large[] = {{4, MLA_RING_WIDE},
                                            {2, MLA_RING_MANY_HEADS},
                                            {2, MLA_RING_FULL_WIDTH},
                                            {1, MLA_RING_STRADDLING}};
-static const struct weight ring_batch[] = {{18, 1}, {5, 2}, {1, 3}, {1, 4}};
+static const struct weight ring_batch[] = {{36, 1}, {10, 2}, {2, 3}, {2, 4}, {1, 5}};
 static const struct weight ring_heads[] = {{6, 1}, {2, 2}, {2, 3}, {2, 4}, {1, 5}};
 /* head_dim * 1024 + head_dim_v */
 static const struct weight ring_widths[] = {
     {6, 64 * 1024 + 32},  {2, 96 * 1024 + 64},   {2, 128 * 1024 + 32}, {1, 96 * 1024 + 32},
     {2, 160 * 1024 + 96}, {2, 576 * 1024 + 128}, {2, 576 * 1024 + 512}};
+static const struct weight ring_widths_large[] = {
+    {6, 576 * 1024 + 512}, {1, 640 * 1024 + 544}, {1, 1056 * 1024 + 64}, {1, 1088 * 1024 + 1024}};
 static const struct weight ring_q_tiles[] = {{8, 1}, {6, 2}, {2, 3}, {2, 4}, {1, 5}, {1, 6}};
 static const struct weight ring_q_chunk_tiles[] = {{3, 1}, {1, 2}, {1, 3}, {1, 4}, {1, 5}};
 static const struct weight ring_k_chunk_tiles[] = {{4, 1}, {2, 2}, {1, 3}, {1, 4}, {1, 5}, {1, 8}};
@@ -118,18 +121,19 @@ static const struct weight ring_slabs_long[] = {{1, 17}, {1, 18}, {2, 24}, {2, 3
 static const struct weight ring_topology[] = {{2, MLA_TOPOLOGY_RING}, {1, MLA_TOPOLOGY_LINEAR}};
 static const struct weight ring_links[] = {{2, 1}, {2, 2}, {1, 3}, {1, 4}, {1, 7}, {1, 33}};
 /* A thread costs more than the work of most cases, but without them nothing can race. */
-static const struct weight ring_threads[] = {{1, 0},
-                                             {4, 1},
-                                             {2, 2},
-                                             {1, 3},
-                                             {1, MLA_THREADS_RANKS},
-                                             {1, MLA_THREADS_ONE_MORE},
-                                             {1, MLA_THREADS_TWICE}};
+static const struct weight ring_threads[] = {{8, 0},
+                                             {32, 1},
+                                             {16, 2},
+                                             {8, 3},
+                                             {8, MLA_THREADS_RANKS},
+                                             {8, MLA_THREADS_ONE_MORE},
+                                             {8, MLA_THREADS_TWICE},
+                                             {1, MLA_THREADS_MAX}};
 /* rows of gathered beyond those that are needed */
 static const struct weight ring_spare_rows[] = {{4, 0}, {2, 1}, {2, 32}, {2, 45}};
 static const struct weight ring_slot[] = {
     {93, MLA_SLOT_NONE}, {31, MLA_SLOT_FEW}, {1, MLA_SLOT_HUGE}};
-static const struct weight ring_slots[] = {{1, 1}, {2, 2}, {1, 3}};
+static const struct weight ring_slots[] = {{5, 1}, {10, 2}, {5, 3}, {1, 9}, {1, 17}};
 /* logical_n, contiguous; near[] is added */
 static const struct weight ring_length[] = {
     {1, MLA_EDGE_ONE},        {1, MLA_EDGE_TILE},       {1, MLA_EDGE_TWO_TILES},
@@ -178,23 +182,23 @@ static const struct weight sparse_keys[] = {{1, MLA_EDGE_ONE},
                                             {1, MLA_EDGE_BLOCK},
                                             {5, MLA_EDGE_ANY}};
 /* beyond 2^31 and 2^32 elements of 512 a row */
-static const struct weight sparse_keys_huge[] = {{1, (1 << 22) + 1},
-                                                 {1, (1 << 22) + 2},
-                                                 {1, (1 << 22) + 129},
-                                                 {1, (1 << 23) + 1},
-                                                 {3, (1 << 23) + 129}};
+static const struct weight sparse_keys_huge[] = {{1, (1 << 22) + 1},   {1, (1 << 22) + 2},
+                                                 {1, (1 << 22) + 129}, {1, (1 << 23) + 1},
+                                                 {2, (1 << 23) + 129}, {2, (1 << 24) + 1}};
 /* q_pos_offset */
 static const struct weight sparse_offset[] = {
     {2, MLA_EDGE_ZERO},    {2, MLA_EDGE_ONE}, {3, MLA_EDGE_KEYS}, {3, MLA_EDGE_HALF},
     {3, MLA_EDGE_FOREVER}, {2, MLA_EDGE_ANY}, {1, MLA_EDGE_BLOCK}};
 static const struct weight sparse_order[] = {{3, MLA_OUT_MX4}, {1, MLA_OUT_NATURAL}};
-static const struct weight sparse_threads[] = {{1, 0}, {3, 1}, {1, 2}, {1, 3}, {1, 5}};
+static const struct weight sparse_threads[] = {{12, 0}, {36, 1}, {12, 2},
+                                               {12, 3}, {12, 5}, {1, MLA_THREADS_MAX}};
 static const struct weight sparse_large[] = {{8, MLA_SPARSE_LONG},
                                              {7, MLA_SPARSE_MANY_HEADS},
                                              {6, MLA_SPARSE_TALL},
+                                             {1, MLA_SPARSE_DEEP},
                                              {3, MLA_SPARSE_WIDE_CACHE}};
 static const struct weight sparse_medium[] = {
-    {6, MLA_SPARSE_LONG}, {1, MLA_SPARSE_STAIRS}, {1, MLA_SPARSE_WIDE_CACHE}};
+    {6, MLA_SPARSE_LONG}, {1, MLA_SPARSE_STAIRS}, {1, MLA_SPARSE_WIDE_CACHE}, {1, MLA_SPARSE_TALL}};
 
 /* ---- mutation: see case_mutate.c for what each number does ---- */
 
@@ -204,6 +208,9 @@ static const struct weight mutation[] = {{2, 0}, {2, 1}, {2, 2}, {1, 3}, {1, 4},
 const struct mla_draw_chances mla_draw_chances = {.ring_long = 64,
                                                   .future = 64,
                                                   .default_scale = 341,
+                                                  .extreme_scale = 16,
+                                                  .extreme_chunk = 8,
+                                                  .aim = 512,
                                                   .sparse_huge = 18,
                                                   .sparse_dense = 170,
                                                   .long_is_flat = 512,
@@ -226,6 +233,7 @@ static const struct {
     [MLA_CHOICE_RING_BATCH] = LIST(ring_batch),
     [MLA_CHOICE_RING_HEADS] = LIST(ring_heads),
     [MLA_CHOICE_RING_WIDTHS] = LIST(ring_widths),
+    [MLA_CHOICE_RING_WIDTHS_LARGE] = LIST(ring_widths_large),
     [MLA_CHOICE_RING_Q_TILES] = LIST(ring_q_tiles),
     [MLA_CHOICE_RING_Q_CHUNK_TILES] = LIST(ring_q_chunk_tiles),
     [MLA_CHOICE_RING_K_CHUNK_TILES] = LIST(ring_k_chunk_tiles),

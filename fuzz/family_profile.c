@@ -19,6 +19,7 @@ static bool has_shift(const struct mla_family_view *view)
     case MLA_REGION_SUNK:
     case MLA_REGION_SATURATED:
     case MLA_REGION_RAW:
+    case MLA_REGION_CREEPING:
         return view->width - view->width_v > 2; /* a column each */
     default:
         return false;
@@ -36,6 +37,8 @@ static double shift(const struct mla_family_view *view, int64_t column)
         return column == 1 ? 1e4 * (1.0 + 2.0 * amount) / view->scale : 0.0;
     case MLA_REGION_SUNK:
         return column == 1 ? -1e4 * (1.0 + 2.0 * amount) / view->scale : 0.0;
+    case MLA_REGION_CREEPING:
+        return column == 1 ? sign * 64.0 * (1.0 + 2.0 * amount) / view->scale : 0.0;
     case MLA_REGION_SATURATED:
         return column == 1 ? sign * 1e3 * (1.0 + 12.5 * amount) / view->scale : 0.0;
     default: /* raw: all of it in column 1, or taken back by column 2 */
@@ -136,6 +139,9 @@ static double wanted(const struct mla_family_view *view, int64_t position, doubl
                    : -9e6 * (1.0 + amount) * (1.0 + unit);
     case MLA_REGION_CHASM: /* abyss, where every list and prefix holds keys of both kinds */
         return position % 16 == 7 ? -9e6 * (1.0 + amount) : -4.0 * unit;
+    case MLA_REGION_CREEPING: /* the first of 32 keys leads, by 2^-12 of the shift or less */
+        return (double)(position / 32) * 0.015625 * (1.0 + amount) -
+               (position % 32 == 0 ? 0.0 : 1.0 + 2.0 * unit);
     case MLA_REGION_LOFTY:
     case MLA_REGION_SUNK:
     case MLA_REGION_RAW:
@@ -190,7 +196,7 @@ static const enum mla_region regions[] = {
     MLA_REGION_DEEP,      MLA_REGION_UNDER,     MLA_REGION_SPREAD,  MLA_REGION_EQUAL_MAXIMA,
     MLA_REGION_CLUSTERS,  MLA_REGION_ONE_EDGE,  MLA_REGION_LOFTY,   MLA_REGION_SUNK,
     MLA_REGION_SATURATED, MLA_REGION_ABYSS,     MLA_REGION_RAW,     MLA_REGION_HEADS,
-    MLA_REGION_CHASM};
+    MLA_REGION_CHASM,     MLA_REGION_CREEPING};
 
 const struct mla_family mla_family_profile = {
     "profile", "scores exactly as asked by the region, value signs fair coins",

@@ -30,7 +30,11 @@ static bool holds_word(const char *text, const char *word)
 static void judge_answer(const struct mla_call *call, const struct mla_refusal *due,
                          struct mla_verdict *verdict)
 {
-    if (call->status != due->status)
+    if (call->status == MLA_OK)
+        mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                         "accepted where status %" PRId32 " is due (%s = %s)", due->status,
+                         due->field, due->value);
+    else if (call->status != due->status)
         mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
                          "status %" PRId32 " where %" PRId32 " is due (%s = %s)", call->status,
                          due->status, due->field, due->value);
@@ -107,7 +111,8 @@ void mla_judge_refusal(struct mla_subject *subject, const struct mla_kernel *ker
     verdict->kernel_seconds = call.seconds;
     if (!mla_judge_call_end(&call, verdict))
         return;
-    if (!mla_judge_traces(t, &call, verdict) || !mla_judge_untouched(t, verdict)) {
+    bool was_refused = call.status != MLA_OK; /* otherwise it may well have written its outputs */
+    if (!mla_judge_traces(t, &call, verdict) || (was_refused && !mla_judge_untouched(t, verdict))) {
         verdict->detected |= MLA_DETECTOR_MEMORY;
         return;
     }

@@ -143,7 +143,8 @@ static size_t hunt_all(enum mla_op op, bool refusals, int cases_max)
     struct hunt *hunts = calloc(n, sizeof *hunts);
     assert_non_null(hunts);
     for (size_t k = 0; k < n; k++) {
-        bool offered = (faults[k].operations >> op & 1u) != 0 && mla_test_takes_fault(&faults[k], k);
+        bool offered =
+            (faults[k].operations >> op & 1u) != 0 && mla_test_takes_fault(&faults[k], k);
         bool asked = wants_refusals(&faults[k]) == refusals && !is_late(faults[k].name);
         hunts[k] = (struct hunt){&faults[k], 0, offered && asked && faults[k].hidden == NULL};
     }

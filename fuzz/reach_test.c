@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "fuzz/case_fields.h"
-#include "fuzz/family.h"
+#include "fuzz/draw.h"
 #include "fuzz/indices.h"
 #include "oracle/visible.h"
 
@@ -56,6 +56,13 @@ static void edge(struct tally *t, const char *const names[3], bool applies, int6
 {
     for (int64_t by = -1; by <= 1; by++)
         clause(t, names[by + 1], applies && is_near(L, at, by));
+}
+
+static bool is_no_bf16(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (bits & 0xffff) != 0;
 }
 
 /* ---- ring ---- */
@@ -230,6 +237,16 @@ static void ring_slots(struct tally *t, const struct mla_case *test)
     clause(t, "slot 0 of a huge cache", thin && slot == 0);
     clause(t, "dominant key at a shard's edge",
            test->region == MLA_REGION_ONE_EDGE && test->amount % 2 == 1 && r->ring_size > 1);
+    clause(t, "slot 8 of a small cache", r->has_slot && slot >= 8 && !thin);
+    clause(t, "batch entry 4", r->batch > 4);
+    clause(t, "more threads than 64", r->threads > 64);
+    clause(t, "k_chunk beyond 31 bits", r->k_chunk_size > INT32_MAX);
+    clause(t, "q_chunk beyond 31 bits", r->q_chunk_size > INT32_MAX);
+    clause(t, "DH beyond 1024", r->head_dim > 1024);
+    clause(t, "DV beyond 512", r->head_dim_v > 512);
+    clause(t, "scale that is no bf16", r->has_scale && is_no_bf16(r->scale));
+    clause(t, "scale below 2^-100", r->has_scale && r->scale < 0x1p-100f);
+    clause(t, "scale above 2^126", r->has_scale && r->scale > 0x1p126f);
     clause(t, "future is NaN", test->has_future);
     clause(t, "future within the sequence", test->has_future && test->future < r->logical_n);
 }
@@ -252,7 +269,7 @@ static int compare(const void *a, const void *b)
 
 static void find_order(const int32_t *list, int64_t n, int64_t keys, struct list_facts *f)
 {
-    int32_t ordered[2048];
+    int32_t ordered[MLA_DEEP_KEYS];
     memcpy(ordered, list, (size_t)n * sizeof *list);
     qsort(ordered, (size_t)n, sizeof *ordered, compare);
     f->distinct = f->sorted = f->reversed = true;
@@ -298,7 +315,7 @@ static bool keys_are(const struct mla_sparse_args *s, int64_t just_above)
 static void sparse_lists(struct tally *t, const struct mla_case *test)
 {
     const struct mla_sparse_args *s = &test->sparse;
-    int32_t list[2048];
+    int32_t list[MLA_DEEP_KEYS];
     struct list_facts f = {0};
     bool listed = !s->dense;
     if (listed) {
@@ -331,6 +348,8 @@ static void sparse_lists(struct tally *t, const struct mla_case *test)
     clause(t, "list beyond 4096", listed && f.last_row && keys_are(s, 4096));
     clause(t, "k_pe beyond 2^31 bytes, its end listed",
            mla_case_is_thin(test) && s->keys * s->rope > 1 << 30 && f.last_row);
+    clause(t, "k_pe beyond 2^32 bytes, its end listed",
+           mla_case_is_thin(test) && s->keys > 1 << 24 && s->rope == 128 && f.last_row);
     clause(t, "huge cache, offset in force", mla_case_is_thin(test) && s->has_q_pos_offset);
 }
 
@@ -341,6 +360,14 @@ static void sparse_shapes(struct tally *t, const struct mla_case *test)
     int64_t S = s->queries, keys = s->keys;
     for (int64_t i = 0; i < 5; i++)
         clause(t, topk[i], !s->dense && s->topk == 128 * (i + 1));
+    clause(t, "K > 4096", !s->dense && s->topk > 4096);
+    clause(t, "dense, keys > 4096", s->dense && s->keys > 4096);
+    clause(t, "tiled, a row beyond 136", s->topk_tiled && S > 136);
+    clause(t, "tiled, a third tile of rows", s->topk_tiled && S > 256);
+    clause(t, "more than 64 threads", s->threads > 64);
+    clause(t, "scale that is no bf16", is_no_bf16(s->softmax_scale));
+    clause(t, "scale below 2^-100", s->softmax_scale < 0x1p-100f);
+    clause(t, "scale above 2^126", s->softmax_scale > 0x1p126f);
     clause(t, "640 < K <= 1024", !s->dense && s->topk > 640 && s->topk <= 1024);
     clause(t, "1024 < K < 2048", !s->dense && s->topk > 1024 && s->topk < 2048);
     clause(t, "K=2048", !s->dense && s->topk == 2048);

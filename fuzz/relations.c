@@ -209,6 +209,12 @@ static const struct mla_relation relations[] = {
      .promise = REPEAT,
      .earlier = mla_earlier_pointers,
      .is_beside = true},
+    {.name = "after-options",
+     .what = "after the same call with one option changed: order, offset, balance, topology, scale",
+     .operations = BOTH,
+     .dear = true,
+     .promise = REPEAT,
+     .earlier = mla_earlier_options},
 };
 
 #define RELATIONS_N (sizeof relations / sizeof relations[0])

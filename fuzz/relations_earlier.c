@@ -77,6 +77,56 @@ bool mla_earlier_scale(const struct mla_case *test, int i, struct mla_earlier *e
     return i == 0;
 }
 
+/* One option of a ring's call put in another way; false where that would make another call of it. */
+static bool change_ring(struct mla_ring_args *r, int option)
+{
+    int64_t all = r->ring_size * r->kv_rows;
+    bool is_whole = !r->has_prior && r->q_rows == r->kv_rows && r->logical_n == all;
+    switch (option) {
+    case 0:
+        r->topology = r->topology == MLA_TOPOLOGY_RING ? MLA_TOPOLOGY_LINEAR : MLA_TOPOLOGY_RING;
+        return r->ring_size > 2;
+    case 1:
+        r->is_balanced = !r->is_balanced;
+        return is_whole && r->q_rows % 64 == 0 && r->q_rows / 2 % r->q_chunk_size == 0;
+    default:
+        r->has_scale = !r->has_scale;
+        r->scale = r->has_scale ? 0x1p-3f : 0;
+        return true;
+    }
+}
+
+static bool change_sparse(struct mla_sparse_args *s, int option)
+{
+    int64_t half = s->keys / 2 < s->queries ? 0 : s->keys / 2 - s->queries;
+    switch (option) {
+    case 0:
+        s->out_order = s->out_order == MLA_OUT_MX4 ? MLA_OUT_NATURAL : MLA_OUT_MX4;
+        return true;
+    case 1:
+        s->has_q_pos_offset = !s->has_q_pos_offset;
+        s->q_pos_offset = s->has_q_pos_offset ? half : 0;
+        return true;
+    default:
+        s->q_pos_offset = s->q_pos_offset == half ? half + 1 : half;
+        return s->has_q_pos_offset;
+    }
+}
+
+/* A kernel may keep any one option of the first call it sees: which one is changed in that call follows
+ * from the case, so that over many cases each is. */
+bool mla_earlier_options(const struct mla_case *test, int i, struct mla_earlier *earlier)
+{
+    int option = (int)(test->seed % 3);
+    for (int tries = 0; i == 0 && tries < 3; tries++) {
+        begin(test, earlier);
+        if (test->op == MLA_OP_RING ? change_ring(&earlier->test.ring, (option + tries) % 3)
+                                    : change_sparse(&earlier->test.sparse, (option + tries) % 3))
+            return true;
+    }
+    return false;
+}
+
 bool mla_earlier_others(const struct mla_case *test, int i, struct mla_earlier *earlier)
 {
     struct mla_rng rng = mla_relation_rng(test, 100 + (uint64_t)i);

@@ -71,6 +71,7 @@ MLA_EARLIER(prior);
 MLA_EARLIER(pointers);
 MLA_EARLIER(contents);
 MLA_EARLIER(scale);
+MLA_EARLIER(options);
 MLA_EARLIER(others);
 MLA_EARLIER(refusal);
 

@@ -384,6 +384,7 @@ enum dependence {
     ON_OTHER_MEMORY,
     ON_OTHER_CONTENTS,
     ON_OTHER_SCALE,
+    ON_OTHER_OPTION,
     ON_OTHER_OPERATION,
     ON_REFUSAL,
     ON_COMPANY, /* on a call made at the same time */
@@ -394,7 +395,7 @@ enum dependence {
 struct sight {
     enum mla_op op;
     int64_t now[DEPENDENCES_N];
-    int64_t keys, slot, prior, contents;
+    int64_t keys, slot, prior, contents, option;
     const void *memory;
     float scale;
 };
@@ -420,6 +421,7 @@ static struct sight sight_of_ring(const struct mla_ring_args *a)
     s.scale = a->has_scale ? a->scale : 0;
     s.contents = bits_at(a->kv[0], s.slot * a->kv_rows * a->head_dim + 1) << 16 |
                  bits_at(a->kv[0], s.slot * a->kv_rows * a->head_dim + a->head_dim - 1);
+    s.option = a->topology + 2 * a->is_balanced;
     s.now[ON_THREADS] = a->threads;
     s.now[ON_LINKS] = a->num_links;
     s.now[ON_OLD_SCRATCH] = bits_at(a->gathered[0], 0);
@@ -443,6 +445,7 @@ static struct sight sight_of_sparse(const struct mla_sparse_args *a)
     struct sight s = {.op = MLA_OP_SPARSE, .keys = a->keys, .memory = a->c_kv};
     s.scale = a->softmax_scale;
     s.contents = bits_at(a->q_pe, 0) << 16 | bits_at(a->q_lift, 5);
+    s.option = a->out_order;
     s.now[ON_THREADS] = a->threads;
     s.now[ON_CORES] = a->cores;
     s.now[ON_OLD_OUT] = bits_at(a->out, 0);
@@ -482,6 +485,8 @@ static bool is_spoiled(const struct sight *s)
         return follows && same_op && here && as_before && last->contents != s->contents;
     case ON_OTHER_SCALE:
         return follows && same_op && here && last->scale != s->scale;
+    case ON_OTHER_OPTION:
+        return follows && same_op && here && last->keys == s->keys && last->option != s->option;
     case ON_OTHER_OPERATION:
         return follows && !same_op;
     case ON_REFUSAL:
@@ -638,6 +643,8 @@ static const struct plant {
     {MLA_OP_SPARSE, ON_OTHER_OPERATION, "after-others"},
     {MLA_OP_RING, ON_REFUSAL, "after-refusal"},
     {MLA_OP_SPARSE, ON_REFUSAL, "after-refusal"},
+    {MLA_OP_RING, ON_OTHER_OPTION, "after-options"},
+    {MLA_OP_SPARSE, ON_OTHER_OPTION, "after-options"},
     {MLA_OP_RING, ON_COMPANY, "together"},
     {MLA_OP_SPARSE, ON_COMPANY, "together"},
 };

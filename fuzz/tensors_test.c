@@ -376,6 +376,7 @@ static void test_region_fingerprints(void **state)
         {"profile", "raw", {0x3e71d18cf9c452dbu, 0x9786a0e29bb907e5u}},
         {"profile", "heads", {0x8ef5627009d8b928u, 0xe10cbc56c7846815u}},
         {"profile", "chasm", {0xe1a91b75e86edd38u, 0xd424d70686417dcau}},
+        {"profile", "creeping", {0x9a6418d11f6e1a09u, 0x09dceac973837dd6u}},
         {"full", "normal", {0xb5111134c7b0068bu, 0x340725c456a35002u}},
         {"exact", "flat", {0x56636fedef074b12u, 0x063a96c01a51abafu}},
         {"exact", "select", {0xf53e706a09d86a0au, 0xcc68d8ada4b58c73u}},
