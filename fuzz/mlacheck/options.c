@@ -42,6 +42,8 @@ static const struct option longs[] = {{"kernel", required_argument, NULL, 'k'},
                                       {"out", required_argument, NULL, 'u'},
                                       {"blame", no_argument, NULL, 'b'},
                                       {"merge", no_argument, NULL, 'M'},
+                                      {"format", required_argument, NULL, 'F'},
+                                      {"github", no_argument, NULL, 'G'},
                                       {NULL, 0, NULL, 0}};
 
 int mla_options_fail(int code, const char *verb, const char *format, ...)
@@ -149,6 +151,9 @@ static const char *take(struct mla_options *o, int letter, const char *text)
     case 'u':
         o->out = text;
         return text[0] != '\0' ? NULL : "a path";
+    case 'F':
+        o->format = text;
+        return NULL;
     case 'd':
         o->db = text;
         return text[0] != '\0' ? NULL : "a path";
@@ -171,6 +176,7 @@ static const char *take(struct mla_options *o, int letter, const char *text)
     o->peers = o->peers || letter == 'P';
     o->blame = o->blame || letter == 'b';
     o->merge = o->merge || letter == 'M';
+    o->github = o->github || letter == 'G';
     o->help = o->help || letter == 'h';
     return NULL;
 }

@@ -44,6 +44,8 @@ struct mla_options {
     const char *shape; /* --shape, a glob; NULL: not given */
     int threads[MLA_OPTIONS_THREADS_MAX]; /* --threads */
     int threads_n;                        /* 0: not given */
+    const char *format;                   /* --format of a report; NULL: not given */
+    bool github;                          /* --github: annotations too */
     bool draws;                           /* --random of faults: without feedback */
     bool peers;                           /* --peers: time other libraries too */
     bool merge;                           /* --merge: corpora, whatever their size */
@@ -86,6 +88,7 @@ int mla_verb_bench(int argc, char **argv);
 int mla_verb_selfcheck(int argc, char **argv);
 int mla_verb_faults(int argc, char **argv);
 int mla_verb_shrink(int argc, char **argv);
+int mla_verb_report(int argc, char **argv);
 
 /* Set by Ctrl-C: finish the case, store, report. */
 extern volatile int mla_interrupted;
