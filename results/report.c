@@ -192,7 +192,7 @@ const struct mla_subject *mla_report_worst(const struct mla_report *report)
     const struct mla_subject *worst = NULL;
     for (size_t i = 0; i < report->subjects_n; i++) {
         const struct mla_subject *s = &report->subjects[i];
-        if (s->worst.n > 0 && (worst == NULL || s->worst.y > worst->worst.y)) {
+        if (s->worst.n > 0 && !s->planted && (worst == NULL || s->worst.y > worst->worst.y)) {
             worst = s;
         }
     }

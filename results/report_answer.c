@@ -10,6 +10,8 @@
 #include "results/report_page.h"
 #include "results/report_text.h"
 
+#define REGRESSED_SHOWN 10
+
 static void write_headline(struct mla_page *page)
 {
     const struct mla_report_answer *a = &page->report->answer;
@@ -45,6 +47,32 @@ static void write_headline(struct mla_page *page)
             a->lost, a->verdicts, page->report->runs_n);
 }
 
+/* Which kernel, how much, since when: one line each. */
+static void write_regressed(struct mla_page *page)
+{
+    FILE *f = page->file;
+    size_t n = 0;
+    for (size_t i = 0; i < page->report->subjects_n; i++) {
+        const struct mla_subject *s = &page->report->subjects[i];
+        if (s->fails + s->grew == 0 || n == REGRESSED_SHOWN) {
+            continue;
+        }
+        fputs(n++ == 0 ? "<ul>\n<li><b>" : "<li><b>", f);
+        mla_page_named(page, s);
+        fprintf(f, "</b>: %" PRId64 " now fail, of %" PRId64 " the error grew", s->fails, s->grew);
+        if (s->worst_now >= 0 && s->worst_before >= 0) {
+            fputs("; worst err/B of the cases compared ", f);
+            mla_page_figure(page, s->worst_before);
+            fputs(" → ", f);
+            mla_page_figure(page, s->worst_now);
+        }
+        fputs("; since ", f);
+        mla_page_run(page, s->since, ", ");
+        fputs("</li>\n", f);
+    }
+    fputs(n > 0 ? "</ul>\n" : "", f);
+}
+
 static void write_subject_row(struct mla_page *page, const struct mla_subject *s)
 {
     FILE *f = page->file;
@@ -56,24 +84,27 @@ static void write_subject_row(struct mla_page *page, const struct mla_subject *s
                       : 0;
     }
     fputs("<tr><td>", f);
-    mla_page_subject(page, s);
-    fprintf(f, "</td><td>%s</td><td class=\"n\">%" PRId64 "</td><td class=\"n%s\">%" PRId64 "</td>",
-            mla_subject_op(s), judged, bad > 0 ? " bad" : "", bad);
-    fprintf(f, "<td class=\"n\">%" PRId64 "</td>", s->compared);
-    fprintf(f, "<td class=\"n%s\">%" PRId64 "</td>", s->fails > 0 ? " bad" : "", s->fails);
+    mla_page_named(page, s);
+    fprintf(f, "</td><td class=\"n%s\">%" PRId64 "</td>", s->fails > 0 ? " bad" : "", s->fails);
     fprintf(f, "<td class=\"n%s\">%" PRId64 "</td>", s->grew > 0 ? " bad" : "", s->grew);
-    fprintf(f, "<td class=\"n\">%" PRId64 "</td><td>", s->lost);
+    fputs("<td>", f);
     if (s->worst_before >= 0 && s->worst_now >= 0) {
         mla_page_figure(page, s->worst_before);
         fputs(" → ", f);
         mla_page_figure(page, s->worst_now);
     }
-    fputs("</td><td>", f);
+    fputs("</td><td class=\"run\">", f);
     if (s->fails + s->grew > 0) {
-        mla_page_run(page, s->since);
+        mla_page_run(page, s->since, "<br>");
     }
-    fputs("</td><td>", f);
-    mla_page_run(page, s->rank);
+    fprintf(f, "</td><td class=\"n%s\">%" PRId64 "</td>", bad > 0 ? " bad" : "", bad);
+    const int64_t counts[] = {judged, s->compared, s->lost,
+                              s->cases[MLA_GRADE_UNSUPPORTED] + s->cases[MLA_GRADE_UNJUDGED]};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        fprintf(f, "<td class=\"n\">%" PRId64 "</td>", counts[i]);
+    }
+    fputs("<td class=\"run\">", f);
+    mla_page_run(page, s->rank, "<br>");
     fputs("</td></tr>\n", f);
 }
 
@@ -86,8 +117,8 @@ static void write_change(struct mla_page *page, const struct mla_change *c)
     fputs("<tr><td>", f);
     mla_page_case(page, c->testcase, s);
     fputs("</td><td>", f);
-    mla_page_subject(page, s);
-    fprintf(f, "</td><td>%s</td><td>", mla_subject_op(s));
+    mla_page_named(page, s);
+    fputs("</td><td>", f);
     if (c->before >= 0) {
         mla_page_figure(page, c->before);
     }
@@ -101,9 +132,9 @@ static void write_change(struct mla_page *page, const struct mla_change *c)
         fputs("</span>", f);
     }
     fputs("</td><td>", f);
-    mla_page_run(page, c->since);
+    mla_page_run(page, c->since, "<br>");
     fputs("</td><td>", f);
-    mla_page_run(page, c->good);
+    mla_page_run(page, c->good, "<br>");
     fputs("</td><td class=\"wrap\">", f);
     mla_text_html(f, reason);
     fputs("</td></tr>\n", f);
@@ -120,7 +151,7 @@ static void write_changes(struct mla_page *page)
     fprintf(page->file,
             "<h3>Regressed cases, gravest first</h3>\n<p class=\"soft\">%zu of %" PRId64
             " shown.</p>\n<div class=\"scroll\"><table><thead><tr><th>case</th><th>kernel</th>"
-            "<th>operation</th><th>err/B</th><th>what</th><th>since</th><th>last better</th>"
+            "<th>err/B</th><th>what</th><th>since</th><th>last better</th>"
             "<th>reason</th></tr></thead><tbody>\n",
             report->changes_n, report->answer.fails + report->answer.grew);
     for (size_t i = 0; i < report->changes_n; i++) {
@@ -138,8 +169,8 @@ static void write_worst(struct mla_page *page)
     fputs("<h3>The worst case</h3>\n<p>", page->file);
     mla_page_case(page, s->worst.testcase, s);
     fputs(" with ", page->file);
-    mla_page_subject(page, s);
-    fprintf(page->file, " (%s), err/B ", mla_subject_op(s));
+    mla_page_named(page, s);
+    fputs(", err/B ", page->file);
     mla_page_figure(page, s->worst.y);
     fputs(s->worst.y <= 1 ? ": inside the bound. Run it:</p>\n" : ": wrong. Run it:</p>\n",
           page->file);
@@ -150,13 +181,15 @@ void mla_page_answer(struct mla_page *page)
 {
     fputs("<section id=\"answer\">\n", page->file);
     write_headline(page);
+    write_regressed(page);
     write_worst(page);
     fputs(
-        "<h3>By kernel and operation</h3>\n<div class=\"scroll\"><table><thead><tr><th>kernel</th>"
-        "<th>operation</th><th class=\"n\">judged</th><th class=\"n\">failing</th>"
-        "<th class=\"n\">compared</th><th class=\"n\">now fail</th><th class=\"n\">error grew</th>"
-        "<th class=\"n\">lost</th><th>worst err/B of those compared</th><th>since</th>"
-        "<th>last run</th></tr></thead><tbody>\n",
+        "<h3>By operation and kernel</h3>\n<div class=\"scroll\"><table><thead><tr><th>kernel</th>"
+        "<th class=\"n\">now<br>fail</th><th class=\"n\">error<br>grew</th>"
+        "<th>worst err/B<br>of those compared</th><th>regressed since</th>"
+        "<th class=\"n\">failing</th><th class=\"n\">judged</th><th class=\"n\">compared</th>"
+        "<th class=\"n\">lost</th><th class=\"n\">not<br>judged</th><th>last run</th>"
+        "</tr></thead><tbody>\n",
         page->file);
     for (size_t i = 0; i < page->report->subjects_n; i++) {
         if (mla_page_shows(&page->report->subjects[i])) {
@@ -191,8 +224,8 @@ static void write_accuracy_row(struct mla_page *page, const struct mla_subject *
 {
     FILE *f = page->file;
     fputs("<tr><td>", f);
-    mla_page_subject(page, s);
-    fprintf(f, "</td><td>%s</td><td class=\"n\">%" PRId64 "</td>", mla_subject_op(s), s->measured);
+    mla_page_named(page, s);
+    fprintf(f, "</td><td class=\"n\">%" PRId64 "</td>", s->measured);
     write_worst_cell(page, s, &s->max_ulp);
     write_worst_cell(page, s, &s->p99_ulp);
     write_worst_cell(page, s, &s->worst);
@@ -204,32 +237,31 @@ static void write_accuracy_row(struct mla_page *page, const struct mla_subject *
     } else {
         fputs("<td></td><td></td><td></td><td></td>", f);
     }
-    fputs("<td class=\"wrap\">", f);
     if (s->worst.n > 0) {
         const struct mla_case_row *row = mla_report_case(page->report, s->worst.testcase);
         char *repro = row != NULL ? mla_report_repro(s->kernel, row->line) : NULL;
-        fputs("<code>", f);
+        fputs("</tr>\n<tr><td class=\"wide\" colspan=\"9\"><code>", f);
         mla_text_html(f, repro);
-        fputs("</code>", f);
+        fputs("</code></td>", f);
         free(repro);
     }
-    fputs("</td></tr>\n", f);
+    fputs("</tr>\n", f);
 }
 
 void mla_page_accuracy(struct mla_page *page)
 {
     fputs("<section id=\"accuracy\"><h2>Accuracy</h2>\n"
           "<p>Of the cases with statistics, the worst of all. Percent correctly rounded: elements "
-          "that "
-          "are the bf16 nearest to the true value, mean over cases and least. Bias: the mean error "
-          "in "
-          "its standard errors, the value farthest from 0; up counts errors toward +inf as "
-          "positive, outward those away from zero.</p>\n"
-          "<div class=\"scroll\"><table><thead><tr><th>kernel</th><th>operation</th>"
+          "that are the bf16 nearest to the true value, mean over cases and least. Bias: the mean "
+          "error "
+          "in its standard errors, the value farthest from 0; up counts errors toward +inf as "
+          "positive, outward those away from zero. Below each: the command that runs the "
+          "case with the worst err/B.</p>\n"
+          "<div class=\"scroll\"><table><thead><tr><th>kernel</th>"
           "<th class=\"n\">cases</th><th class=\"n\">max ulp</th><th class=\"n\">p99 ulp</th>"
           "<th class=\"n\">max err/B</th><th class=\"n\">rounded %<br>mean</th>"
           "<th class=\"n\">rounded %<br>least</th><th class=\"n\">bias up</th>"
-          "<th class=\"n\">bias outward</th><th>run the worst err/B</th></tr></thead><tbody>\n",
+          "<th class=\"n\">bias outward</th></tr></thead><tbody>\n",
           page->file);
     for (size_t i = 0; i < page->report->subjects_n; i++) {
         const struct mla_subject *s = &page->report->subjects[i];

@@ -63,10 +63,10 @@ static void write_cell(struct mla_page *page, const struct mla_plot *plot,
     }
     write_tip(page, &plot->series[0], mark, true, id);
     fprintf(f,
-            "<rect class=\"cell\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
+            "<rect class=\"cell%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
             "fill-opacity=\"%.2f\"/><text class=\"cellname\" x=\"%.1f\" y=\"%.1f\">",
-            left, top, right - left, bottom - top, 0.75 * dark, (left + right) / 2,
-            (top + bottom) / 2 + 3.5);
+            mark->z > 1 ? " over" : "", left, top, right - left, bottom - top,
+            mark->z > 1 ? 0.9 : 0.55 * dark, (left + right) / 2, (top + bottom) / 2 + 3.5);
     if (isfinite(mark->z) && mark->z < 10) {
         fprintf(f, "%.2f", mark->z);
     } else {
@@ -80,7 +80,7 @@ static void write_legend(struct mla_page *page, const struct mla_plot *plot)
     FILE *f = page->file;
     fputs("<ul class=\"legend\">", f);
     for (size_t s = 0; s < plot->series_n; s++) {
-        if (plot->series[s].subject == NULL) {
+        if (plot->series[s].subject == NULL || plot->kind == MLA_PLOT_CELLS) {
             continue;
         }
         fputs("<li>", f);
@@ -106,20 +106,27 @@ static void write_legend(struct mla_page *page, const struct mla_plot *plot)
 static void write_figure(struct mla_page *page, const struct mla_plot *plot)
 {
     FILE *f = page->file;
+    bool cells = plot->kind == MLA_PLOT_CELLS;
+    fprintf(f, "<figure><figcaption><b>%s", plot->title);
+    if (cells) {
+        fputs(", ", f);
+        mla_page_subject(page, plot->series[0].subject);
+    }
     fprintf(f,
-            "<figure><figcaption><b>%s</b>%" PRId64 " %s behind it.%s</figcaption>\n"
+            "</b>%" PRId64 " %s behind it.%s</figcaption>\n"
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\" "
             "aria-label=\"%s\">%s\n",
-            plot->title, plot->cases, plot->cases == 1 ? "result" : "results",
-            plot->kind == MLA_PLOT_CELLS
-                ? " A cell is an octave by an octave, the darker the nearer "
-                  "to 1, the bound, or beyond."
-                : "",
+            plot->cases, plot->cases == 1 ? "result" : "results",
+            cells ? " A cell is an octave by an octave, the darker the nearer to 1, the bound."
+                  : "",
             MLA_PLOT_WIDTH, MLA_PLOT_HEIGHT, plot->title, plot->svg);
     for (size_t s = 0; s < plot->series_n; s++) {
         for (size_t i = 0; i < plot->series[s].n; i++) {
             const struct mla_mark *mark = &plot->series[s].marks[i];
             const char *id = NULL;
+            if (mark->n == 0) { /* only for the line */
+                continue;
+            }
             if (plot->series[s].subject != NULL && mark->testcase != 0 &&
                 mla_page_refer(page, mark->testcase, plot->series[s].subject)) {
                 id = mla_report_case(page->report, mark->testcase)->id;

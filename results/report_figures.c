@@ -41,7 +41,7 @@ static void add_ratio(struct mla_subject *s, double ratio, const struct mla_shap
 
 static void add_ulp(struct mla_subject *s, enum mla_ulp which, double ulp, int64_t testcase)
 {
-    size_t bin = ulp > 0 ? clamp(floor(log2(ulp)) + 9, MLA_REPORT_BINS) : 0;
+    size_t bin = ulp > 0 ? clamp(ceil(log2(ulp)) + 8, MLA_REPORT_ULPS) : 0;
     mla_point_add(&s->ulps[which][bin], ulp, ulp, testcase);
     mla_point_add(which == MLA_ULP_MAX ? &s->max_ulp : &s->p99_ulp, 0, ulp, testcase);
 }
@@ -114,7 +114,7 @@ int32_t mla_report_add_figures(struct mla_report *report, struct mla_subject *s,
                                const struct mla_outcome *o, const struct mla_shape *shape)
 {
     report->answer.cases++;
-    report->answer.failing += mla_grade_is_bad(o->grade);
+    report->answer.failing += mla_grade_is_bad(o->grade) && !s->planted;
     s->cases[o->grade]++;
     if (o->ratio >= 0) {
         add_ratio(s, o->ratio, shape);
@@ -139,6 +139,9 @@ void mla_report_add_change(struct mla_report *report, struct mla_subject *subjec
 {
     struct mla_report_answer *answer = &report->answer;
     bool fails = change.kind == MLA_FAILS, grew = change.kind == MLA_GREW;
+    if (subject->planted) {
+        return;
+    }
     subject->lost += change.kind == MLA_LOST;
     answer->lost += change.kind == MLA_LOST;
     if (!fails && !grew) {

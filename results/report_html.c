@@ -31,7 +31,13 @@ void mla_page_subject(struct mla_page *page, const struct mla_subject *subject)
     free(name);
 }
 
-void mla_page_run(struct mla_page *page, size_t rank)
+void mla_page_named(struct mla_page *page, const struct mla_subject *subject)
+{
+    fprintf(page->file, "%s/", mla_subject_op(subject));
+    mla_page_subject(page, subject);
+}
+
+void mla_page_run(struct mla_page *page, size_t rank, const char *separator)
 {
     const struct mla_run_row *run = &page->report->runs[rank];
     fprintf(page->file, "run %lld, ", (long long)run->id);
@@ -39,7 +45,7 @@ void mla_page_run(struct mla_page *page, size_t rank)
     (void)snprintf(commit, sizeof commit, "%s", run->commit);
     (void)snprintf(day, sizeof day, "%s", run->started);
     mla_text_html(page->file, commit);
-    fputs(run->dirty ? "-dirty, " : ", ", page->file);
+    fprintf(page->file, "%s%s", run->dirty ? "-dirty" : "", separator);
     mla_text_html(page->file, day);
 }
 

@@ -13,7 +13,8 @@
 
 #include <stdbool.h>
 
-#define MLA_REPORT_BINS    64  /* half octaves of a parameter; an octave of ulp each */
+#define MLA_REPORT_BINS    64  /* half octaves of a parameter */
+#define MLA_REPORT_ULPS    33  /* octaves of ulp: up to 2^-8, 2^-7, .., beyond 2^23 */
 #define MLA_REPORT_CHANGES 100 /* regressed cases that are named */
 #define MLA_REPORT_COMMITS 60  /* of the trend: the last ones */
 #define MLA_SHAPE_X        22  /* octaves of keys */
@@ -79,7 +80,8 @@ enum mla_ulp { MLA_ULP_MAX = 0, MLA_ULP_P99, MLA_ULPS_N };
 
 struct mla_subject {
     char *kernel, *sanitizer;
-    bool ring; /* else sparse */
+    bool ring;    /* else sparse */
+    bool planted; /* wrong on purpose: in the tables, but no answer is made of it */
     int64_t build;
     size_t rank;                  /* of its last run */
     int64_t cases[MLA_GRADES_N];  /* of the build; the last verdict of each */
@@ -94,7 +96,7 @@ struct mla_subject {
     double bias_up, bias_outward;      /* standard errors, the farthest from 0 */
     double kernel_seconds;
     int64_t timed;
-    struct mla_point ulps[MLA_ULPS_N][MLA_REPORT_BINS];
+    struct mla_point ulps[MLA_ULPS_N][MLA_REPORT_ULPS];
     struct mla_point by[MLA_PARAMETERS_N][MLA_REPORT_BINS];
     struct mla_point shapes[MLA_SHAPE_X][MLA_SHAPE_Y];
     struct mla_point trend[MLA_REPORT_COMMITS]; /* y: worst err/B, -1 none */

@@ -27,8 +27,10 @@ extern const unsigned char mla_report_css[];
 void mla_page_figure(struct mla_page *page, double value);
 /* The kernel's name, escaped. */
 void mla_page_subject(struct mla_page *page, const struct mla_subject *subject);
-/* "run 12, 1a2b3c4d5e6f, 2025-01-02" */
-void mla_page_run(struct mla_page *page, size_t rank);
+/* The same as "ring/scalar". */
+void mla_page_named(struct mla_page *page, const struct mla_subject *subject);
+/* "run 12, 1a2b3c4d5e6f" and, after the separator, the day. */
+void mla_page_run(struct mla_page *page, size_t rank, const char *separator);
 /* A link to the case in the list at the end, with its short id. */
 void mla_page_case(struct mla_page *page, int64_t testcase, const struct mla_subject *subject);
 /* The same reference for a link that the caller writes; false when the case cannot be read. */

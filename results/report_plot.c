@@ -75,8 +75,9 @@ void mla_plot_range(struct mla_plot *plot)
         x = (struct range){-0.5, fmax((double)plot->ticks_n, 1) - 0.5};
     }
     y = round_out(y, plot->y_log, cells ? 2 : 10);
-    if (plot->has_one && plot->y_log) {
-        y.high = fmax(y.high, 10);
+    if (plot->has_one && plot->y_log) { /* err/B: what is beyond is drawn at the end */
+        y.low = fmin(fmax(y.low, 1e-3), 0.1);
+        y.high = fmax(fmin(y.high, 1e4), 10);
     }
     plot->x_low = x.low;
     plot->x_high = x.high;
@@ -106,34 +107,43 @@ double mla_plot_y(const struct mla_plot *p, double y)
     return MLA_PLOT_HEIGHT * (1 - at);
 }
 
-static void write_ticks(FILE *file, const struct mla_plot *plot)
+static void write_names(FILE *file, const struct mla_plot *plot)
 {
-    if (plot->ticks == NULL) {
-        fputs("set xtics rotate by 0 autofreq\n", file);
-        return;
-    }
     size_t step = (plot->ticks_n + 11) / 12;
-    fputs("set xtics rotate by -35 (", file);
+    fputs("unset logscale x\nset xtics rotate by -35 (", file);
     for (size_t i = 0; i < plot->ticks_n; i += step) {
         fprintf(file, "%s\"%s\" %zu", i == 0 ? "" : ", ", plot->ticks[i], i);
     }
     fputs(")\n", file);
 }
 
-/* Every tick of base 2 where there are few, else every second or fourth ... */
-static void write_scale(FILE *file, char axis, bool log, int base, double low, double high)
+/* Ticks of a logarithmic axis by name, at most eight: 4, 0.25, 2^20. */
+static void write_powers(FILE *file, char axis, double base, double low, double high)
 {
-    if (!log) {
-        fprintf(file, "unset logscale %c\nset format %c \"%%g\"\n", axis, axis);
-        return;
+    int first = (int)lround(log2(low) / log2(base)), last = (int)lround(log2(high) / log2(base));
+    int step = (last - first) / (axis == 'x' ? 6 : 8) + 1;
+    fprintf(file, "set logscale %c %g\nset %ctics rotate by 0 (", axis, base, axis);
+    for (int i = first; i <= last; i += step) {
+        double value = pow(base, i);
+        if (value < (base < 10 ? 1e4 : 1e5) && value > (base < 10 ? 0.01 : 0.9e-3)) {
+            fprintf(file, "%s\"%.4g\" %.9g", i == first ? "" : ", ", value, value);
+        } else {
+            fprintf(file, "%s\"%g^%d\" %.9g", i == first ? "" : ", ", base, i, value);
+        }
     }
-    double octaves = log2(high / low);
-    int step = base == 10 ? 10 : 2;
-    while (base == 2 && octaves / log2(step) > 9) {
-        step *= 2;
+    fputs(")\n", file);
+}
+
+static void write_scales(FILE *file, const struct mla_plot *plot)
+{
+    if (plot->ticks != NULL) {
+        write_names(file, plot);
+    } else if (plot->x_log) {
+        write_powers(file, 'x', 2, plot->x_low, plot->x_high);
     }
-    fprintf(file, "set logscale %c %d\nset format %c \"%s\"\nset %ctics %d\n", axis, step, axis,
-            base == 10 || low < 1e-3 ? "%.0e" : "%g", axis, step);
+    if (plot->y_log) {
+        write_powers(file, 'y', plot->kind == MLA_PLOT_CELLS ? 2 : 10, plot->y_low, plot->y_high);
+    }
 }
 
 static void write_data(FILE *file, const struct mla_plot *plot)
@@ -174,10 +184,7 @@ static void write_plot(FILE *file, const struct mla_plot *plot, size_t number)
             "set lmargin at screen %g\nset rmargin at screen %g\nset bmargin at screen %g\n"
             "set tmargin at screen %g\n",
             LEFT, RIGHT, BOTTOM, TOP);
-    write_ticks(file, plot);
-    write_scale(file, 'x', plot->x_log, 2, plot->x_low, plot->x_high);
-    write_scale(file, 'y', plot->y_log, plot->kind == MLA_PLOT_CELLS ? 2 : 10, plot->y_low,
-                plot->y_high);
+    write_scales(file, plot);
     fprintf(file,
             "set xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\nset xlabel \"%s\"\nset ylabel \"%s\"\n"
             "set tics scale 0.5 nomirror\nunset key\nset border 3\n"

@@ -24,7 +24,7 @@ static struct chosen choose(const struct mla_report *report, bool ring)
     struct chosen c = {.n = 0};
     for (size_t i = 0; i < report->subjects_n; i++) {
         const struct mla_subject *s = &report->subjects[i];
-        if (s->ring != ring || s->worst.n == 0) {
+        if (s->ring != ring || s->worst.n == 0 || s->planted) {
             continue;
         }
         size_t least = 0;
@@ -65,23 +65,27 @@ static bool add_ulps(struct mla_plot *plots, size_t *n, const struct chosen *c, 
     (void)snprintf(plot->x_label, sizeof plot->x_label, "|error| in bf16 ulp, up to");
     (void)snprintf(plot->y_label, sizeof plot->y_label, "cases, percent of the kernel's");
     plot->x_log = true;
+    int last = 0; /* bin that any kernel reaches */
+    for (size_t k = 0; k < c->n; k++) {
+        for (int i = last; i < MLA_REPORT_ULPS; i++) {
+            last = c->list[k]->ulps[which][i].n > 0 ? i : last;
+        }
+    }
     for (size_t k = 0; k < c->n; k++) {
         const struct mla_subject *s = c->list[k];
         struct mla_series *series = &plot->series[plot->series_n++];
         double all = 0;
         series->subject = s;
-        for (int i = 0; i < MLA_REPORT_BINS; i++) {
+        for (int i = 0; i < MLA_REPORT_ULPS; i++) {
             all += (double)s->ulps[which][i].n;
         }
-        for (int i = 0; i < MLA_REPORT_BINS; i++) {
+        for (int i = 0; all > 0 && i <= last; i++) {
             const struct mla_point *p = &s->ulps[which][i];
-            if (p->n > 0) {
-                fine &= add_point(plot, series,
-                                  (struct mla_mark){.x = ldexp(1, i - 8),
-                                                    .y = 100 * (double)p->n / all,
-                                                    .n = p->n,
-                                                    .testcase = p->testcase});
-            }
+            fine &= add_point(plot, series,
+                              (struct mla_mark){.x = ldexp(1, i - 8),
+                                                .y = 100 * (double)p->n / all,
+                                                .n = p->n,
+                                                .testcase = p->testcase});
         }
     }
     return fine;

@@ -137,7 +137,8 @@ static int32_t end_subject(struct mla_report *report, struct group *group, size_
     struct mla_change change = mla_report_rule(mine, n);
     change.testcase = group->shape.testcase;
     if (n > 1) {
-        double before = mine[n - 2].ratio, now = mine[n - 1].ratio;
+        double before = change.kind != MLA_SAME ? change.before : mine[n - 2].ratio,
+               now = mine[n - 1].ratio;
         subject->compared++;
         report->answer.compared++;
         subject->worst_before = before > subject->worst_before ? before : subject->worst_before;

@@ -145,6 +145,8 @@ struct mla_subject *mla_report_subject(struct mla_report *report, const char *ke
     s->kernel = strdup(kernel);
     s->sanitizer = strdup(sanitizer);
     s->ring = ring;
+    s->planted = strncmp(kernel, "fault:", strlen("fault:")) == 0 ||
+                 strncmp(kernel, "adversary:", strlen("adversary:")) == 0;
     s->worst_before = s->worst_now = -1;
     s->rounded_least = 100;
     for (size_t i = 0; i < MLA_REPORT_COMMITS; i++) {

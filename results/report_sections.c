@@ -177,6 +177,12 @@ static int write_row(void *context, int n, const char *const *names, const char 
 {
     struct table *table = context;
     FILE *f = table->page->file;
+    for (int i = 0; i < n; i++) {
+        if (strcmp(names[i], "kernel") == 0 && values[i] != NULL &&
+            strncmp(values[i], "fault:", strlen("fault:")) == 0) {
+            return 0;
+        }
+    }
     for (int i = 0; table->rows_n == 0 && i < n; i++) {
         fprintf(f, "%s<th>%s</th>%s", i == 0 ? "<div class=\"scroll\"><table><thead><tr>" : "",
                 names[i], i == n - 1 ? "</tr></thead><tbody>\n" : "");
@@ -226,18 +232,17 @@ static void write_kernel_times(struct mla_page *page)
     fputs(
         "<h3>Time in the kernel</h3>\n<p class=\"soft\">Mean over the cases of the figures above, "
         "which differ by kernel: bench compares.</p><div class=\"scroll\"><table><thead><tr>"
-        "<th>kernel</th><th>operation</th><th class=\"n\">cases</th><th class=\"n\">ms a case</th>"
+        "<th>kernel</th><th class=\"n\">cases</th><th class=\"n\">ms a case</th>"
         "</tr></thead><tbody>\n",
         page->file);
     for (size_t i = 0; i < page->report->subjects_n; i++) {
         const struct mla_subject *s = &page->report->subjects[i];
         if (s->timed > 0) {
             fputs("<tr><td>", page->file);
-            mla_page_subject(page, s);
+            mla_page_named(page, s);
             fprintf(page->file,
-                    "</td><td>%s</td><td class=\"n\">%" PRId64
-                    "</td><td class=\"n\">%.3g</td></tr>\n",
-                    mla_subject_op(s), s->timed, 1000 * s->kernel_seconds / (double)s->timed);
+                    "</td><td class=\"n\">%" PRId64 "</td><td class=\"n\">%.3g</td></tr>\n",
+                    s->timed, 1000 * s->kernel_seconds / (double)s->timed);
         }
     }
     fputs("</tbody></table></div>\n", page->file);
@@ -269,7 +274,8 @@ void mla_page_findings(struct mla_page *page)
     fprintf(page->file,
             "<section id=\"findings\"><h2>Findings</h2>\n<p>Faults kept over runs, open ones "
             "first, then "
-            "the last seen; at most %d. <code>mlacheck list findings</code> has all.</p>\n",
+            "the last seen; at most %d, none of planted faults. <code>mlacheck list "
+            "findings</code> has all.</p>\n",
             FINDINGS_MAX);
     write_view(page, MLA_VIEW_FINDINGS, FINDINGS_MAX, "reason repro", "There are none.");
     fputs("</section>\n", page->file);
