@@ -108,7 +108,7 @@ struct mla_run_row {
     char *command, *started, *ended, *cpu, *commit, *sanitizer;
     bool dirty;
     double seconds; /* negative: not ended */
-    int64_t cases;  /* kernels times cases */
+    int64_t cases;  /* kernels times cases; executions of faults */
     size_t commit_index;
 };
 

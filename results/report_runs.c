@@ -38,7 +38,8 @@ static int32_t add_run(struct mla_report *report, sqlite3_stmt *stmt)
                                 .sanitizer = column_copy(stmt, 8),
                                 .seconds = sqlite3_column_type(stmt, 9) == SQLITE_NULL
                                                ? -1
-                                               : sqlite3_column_double(stmt, 9)};
+                                               : sqlite3_column_double(stmt, 9),
+                                .cases = sqlite3_column_int64(stmt, 10)};
     report->runs_n++;
     if (run->command == NULL || run->started == NULL || run->ended == NULL || run->cpu == NULL ||
         run->commit == NULL || run->sanitizer == NULL) {
@@ -68,7 +69,8 @@ int32_t mla_report_read_runs(struct mla_report *report)
     sqlite3_stmt *stmt = mla_sql_prepare(
         report->store,
         "SELECT r.id, r.build, r.command, r.started, r.ended, r.host_cpu, b.git_commit, b.dirty,"
-        " b.sanitizer, (julianday(r.ended) - julianday(r.started)) * 86400"
+        " b.sanitizer, (julianday(r.ended) - julianday(r.started)) * 86400,"
+        " (SELECT coalesce(sum(executions), 0) FROM trial WHERE trial.run = r.id)"
         " FROM run AS r JOIN build AS b ON b.id = r.build ORDER BY r.started, r.id");
     if (stmt == NULL) {
         return MLA_STORE_ERR_WRITE;

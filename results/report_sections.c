@@ -215,11 +215,14 @@ static void write_run_row(struct mla_page *page, const struct mla_run_row *run)
     fprintf(f, "<tr><td class=\"n\">%" PRId64 "</td>", run->id);
     cell(f, "", run->started);
     fprintf(f, "<td class=\"n\">%" PRId64 "</td>", run->cases);
-    if (run->seconds >= 1) {
+    if (run->seconds >= 1 && run->cases > 0) {
         fprintf(f, "<td class=\"n\">%.0f</td><td class=\"n\">%.3g</td>", run->seconds,
                 (double)run->cases / run->seconds);
     } else {
-        fprintf(f, "<td>%s</td><td></td>", run->seconds < 0 ? "did not end" : "below 1");
+        fprintf(f, "<td>%s</td><td></td>",
+                run->seconds < 0   ? "did not end"
+                : run->seconds < 1 ? "below 1"
+                                   : "");
     }
     cell(f, "", run->cpu);
     cell(f, "", run->sanitizer);
@@ -253,7 +256,8 @@ void mla_page_speed(struct mla_page *page)
     struct mla_report *report = page->report;
     size_t first = report->runs_n > RUNS_SHOWN ? report->runs_n - RUNS_SHOWN : 0;
     fprintf(page->file,
-            "<section id=\"speed\"><h2>Time</h2>\n<h3>The last %d runs</h3>\n<div "
+            "<section id=\"speed\"><h2>Time</h2>\n<h3>The last %d runs</h3>\n<p "
+            "class=\"soft\">Results: kernels times cases, or executions of a hunt.</p><div "
             "class=\"scroll\"><table>"
             "<thead><tr><th class=\"n\">run</th><th>started</th><th class=\"n\">results</th>"
             "<th class=\"n\">seconds</th><th class=\"n\">results a second</th><th>CPU</th>"

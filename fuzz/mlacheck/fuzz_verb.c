@@ -44,6 +44,7 @@ static const char help[] =
     "  --seed S       of the engine (default 1)\n"
     "  --merge        merge the corpora afterwards (by itself only where one is large)\n"
     "  --db FILE      default results/mlacheck.db; corpora and logs go to FILE.fuzz\n"
+    "  --report       write the HTML report beside the database afterwards (needs gnuplot)\n"
     "  --json         end with one JSON object of counts\n";
 
 #define RESTARTS_MAX  20  /* of one worker: a kernel that always dies is known by then */
@@ -453,7 +454,7 @@ static int check(const struct mla_options *o)
 int mla_verb_fuzz(int argc, char **argv)
 {
     static struct hunt hunt;
-    int code = mla_options_parse(&hunt.options, "fuzz", "ksoSdtljJMh", argc, argv);
+    int code = mla_options_parse(&hunt.options, "fuzz", "ksoSdtljJMhE", argc, argv);
     if (code != 0 || hunt.options.help) {
         if (code == 0)
             fputs(help, stdout);
@@ -479,5 +480,7 @@ int mla_verb_fuzz(int argc, char **argv)
     mla_fuzz_merge(&hunt.options, hunt.programs, hunt.folder);
     code = report(&hunt);
     mla_fuzz_prune(&hunt.options);
+    if (hunt.options.report)
+        (void)mla_report_after(&hunt.options); /* says why it cannot; what was found stands */
     return code;
 }

@@ -14,37 +14,24 @@
 #include <unistd.h>
 
 /* A name may stand twice, with a value and without: no verb takes both. */
-static const struct option longs[] = {{"kernel", required_argument, NULL, 'k'},
-                                      {"set", required_argument, NULL, 's'},
-                                      {"case", required_argument, NULL, 'c'},
-                                      {"id", required_argument, NULL, 'i'},
-                                      {"random", required_argument, NULL, 'n'},
-                                      {"seed", required_argument, NULL, 'S'},
-                                      {"op", required_argument, NULL, 'o'},
-                                      {"db", required_argument, NULL, 'd'},
-                                      {"time", required_argument, NULL, 't'},
-                                      {"limit", required_argument, NULL, 'l'},
-                                      {"oracle", required_argument, NULL, 'O'},
-                                      {"shape", required_argument, NULL, 'H'},
-                                      {"threads", required_argument, NULL, 'T'},
-                                      {"jobs", required_argument, NULL, 'j'},
-                                      {"slow", no_argument, NULL, 'w'},
-                                      {"no-relations", no_argument, NULL, 'r'},
-                                      {"relations", no_argument, NULL, 'R'},
-                                      {"in-process", no_argument, NULL, 'p'},
-                                      {"json", no_argument, NULL, 'J'},
-                                      {"verbose", no_argument, NULL, 'v'},
-                                      {"cases", required_argument, NULL, 'N'},
-                                      {"help", no_argument, NULL, 'h'},
-                                      {"peers", no_argument, NULL, 'P'},
-                                      {"trials", required_argument, NULL, 'A'},
-                                      {"random", no_argument, NULL, 'D'},
-                                      {"out", required_argument, NULL, 'u'},
-                                      {"blame", no_argument, NULL, 'b'},
-                                      {"merge", no_argument, NULL, 'M'},
-                                      {"format", required_argument, NULL, 'F'},
-                                      {"github", no_argument, NULL, 'G'},
-                                      {NULL, 0, NULL, 0}};
+static const struct option longs[] = {
+    {"kernel", required_argument, NULL, 'k'},  {"set", required_argument, NULL, 's'},
+    {"case", required_argument, NULL, 'c'},    {"id", required_argument, NULL, 'i'},
+    {"random", required_argument, NULL, 'n'},  {"seed", required_argument, NULL, 'S'},
+    {"op", required_argument, NULL, 'o'},      {"db", required_argument, NULL, 'd'},
+    {"time", required_argument, NULL, 't'},    {"limit", required_argument, NULL, 'l'},
+    {"oracle", required_argument, NULL, 'O'},  {"shape", required_argument, NULL, 'H'},
+    {"threads", required_argument, NULL, 'T'}, {"jobs", required_argument, NULL, 'j'},
+    {"slow", no_argument, NULL, 'w'},          {"no-relations", no_argument, NULL, 'r'},
+    {"relations", no_argument, NULL, 'R'},     {"in-process", no_argument, NULL, 'p'},
+    {"json", no_argument, NULL, 'J'},          {"verbose", no_argument, NULL, 'v'},
+    {"cases", required_argument, NULL, 'N'},   {"help", no_argument, NULL, 'h'},
+    {"peers", no_argument, NULL, 'P'},         {"trials", required_argument, NULL, 'A'},
+    {"random", no_argument, NULL, 'D'},        {"out", required_argument, NULL, 'u'},
+    {"blame", no_argument, NULL, 'b'},         {"merge", no_argument, NULL, 'M'},
+    {"format", required_argument, NULL, 'F'},  {"github", no_argument, NULL, 'G'},
+    {"report", no_argument, NULL, 'E'},        {NULL, 0, NULL, 0},
+};
 
 int mla_options_fail(int code, const char *verb, const char *format, ...)
 {
@@ -177,6 +164,7 @@ static const char *take(struct mla_options *o, int letter, const char *text)
     o->blame = o->blame || letter == 'b';
     o->merge = o->merge || letter == 'M';
     o->github = o->github || letter == 'G';
+    o->report = o->report || letter == 'E';
     o->help = o->help || letter == 'h';
     return NULL;
 }

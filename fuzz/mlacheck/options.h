@@ -46,6 +46,7 @@ struct mla_options {
     int threads_n;                        /* 0: not given */
     const char *format;                   /* --format of a report; NULL: not given */
     bool github;                          /* --github: annotations too */
+    bool report;                          /* --report: write one afterwards */
     bool draws;                           /* --random of faults: without feedback */
     bool peers;                           /* --peers: time other libraries too */
     bool merge;                           /* --merge: corpora, whatever their size */
@@ -89,6 +90,10 @@ int mla_verb_selfcheck(int argc, char **argv);
 int mla_verb_faults(int argc, char **argv);
 int mla_verb_shrink(int argc, char **argv);
 int mla_verb_report(int argc, char **argv);
+
+/* Write the HTML report of the options' database beside it and print its path; a code of enum
+ * mla_exit, after saying why. */
+int mla_report_after(const struct mla_options *options);
 
 /* Set by Ctrl-C: finish the case, store, report. */
 extern volatile int mla_interrupted;

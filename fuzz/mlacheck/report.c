@@ -35,7 +35,7 @@ static const char help[] =
 
 struct place {
     char path[4096], temporary[4112];
-    bool is_stdout;
+    bool is_stdout, was_interrupted;
     FILE *file;
 };
 
@@ -99,7 +99,7 @@ static int close_place(struct place *place, int code)
         code = cannot_write(place);
     if (fclose(place->file) != 0 && code == 0)
         code = cannot_write(place);
-    if (code == 0 && mla_interrupted)
+    if (code == 0 && mla_interrupted && !place->was_interrupted)
         code = MLA_EXIT_INTERRUPTED;
     if (code == 0 && rename(place->temporary, place->path) != 0)
         code = cannot_write(place);
@@ -128,12 +128,12 @@ static void say(const struct mla_options *o, const struct mla_report_answer *a,
 }
 
 static int write_report(const struct mla_options *o, struct mla_store *store,
-                        enum mla_report_format format, struct place *place)
+                        enum mla_report_format format, struct place *place,
+                        struct mla_report_answer *answer)
 {
     struct mla_report *report;
     if (mla_report_read(store, &report) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "report", "%s", mla_store_message(store));
-    struct mla_report_answer answer = mla_report_answer(report);
     int code = 0;
     if (mla_report_is_empty(report))
         code = mla_options_fail(MLA_EXIT_NOTHING, "report", "'%s' holds no run: nothing to report",
@@ -141,15 +141,34 @@ static int write_report(const struct mla_options *o, struct mla_store *store,
     code = code != 0 ? code : open_place(place);
     if (code == 0) {
         if (mla_report_write(report, format, place->file) != MLA_STORE_OK)
-            code = mla_options_fail(MLA_EXIT_ENVIRONMENT, "report", "%s", mla_store_message(store));
+            code = mla_interrupted && !place->was_interrupted
+                       ? MLA_EXIT_INTERRUPTED
+                       : mla_options_fail(MLA_EXIT_ENVIRONMENT, "report", "%s",
+                                          mla_store_message(store));
         code = close_place(place, code);
     }
-    if (code == 0) {
-        if (o->github)
-            mla_report_github(report, stdout);
-        say(o, &answer, place);
-    }
+    if (code == 0 && o->github)
+        mla_report_github(report, stdout);
+    *answer = mla_report_answer(report);
     mla_report_free(report);
+    return code;
+}
+
+int mla_report_after(const struct mla_options *options)
+{
+    static struct place place;
+    struct mla_options o = {.db = options->db};
+    place.was_interrupted = mla_interrupted;
+    int code = choose_place(&o, MLA_REPORT_HTML, &place);
+    struct mla_store *store = code == 0 ? mla_options_read_store(&o, "report") : NULL;
+    if (store == NULL)
+        return code != 0 ? code : MLA_EXIT_ENVIRONMENT;
+    fflush(stdout);
+    struct mla_report_answer answer;
+    code = write_report(&o, store, MLA_REPORT_HTML, &place, &answer);
+    mla_store_close(store);
+    if (code == 0)
+        fprintf(options->json ? stderr : stdout, "report: %s\n", place.path);
     return code;
 }
 
@@ -176,7 +195,10 @@ int mla_verb_report(int argc, char **argv)
     struct mla_store *store = code == 0 ? mla_options_read_store(&o, "report") : NULL;
     if (store == NULL)
         return code != 0 ? code : MLA_EXIT_ENVIRONMENT;
-    code = write_report(&o, store, (enum mla_report_format)format, &place);
+    struct mla_report_answer answer;
+    code = write_report(&o, store, (enum mla_report_format)format, &place, &answer);
     mla_store_close(store);
+    if (code == 0)
+        say(&o, &answer, &place);
     return code;
 }
