@@ -14,7 +14,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-static const char *const kernels[] = {"scalar", "avx2", "emulate-nki", "emulate-ttnn", "plain-f32"};
+static const char *const kernels[] = {"scalar", "avx2", "emulate-nki", "./my kernel.so:\"x\"",
+                                      "<u>&amp;</u><script>document.title=1</script>"};
 #define KERNELS_N 5
 
 static double now(void)

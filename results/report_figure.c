@@ -149,5 +149,7 @@ void mla_page_plots(struct mla_page *page, const struct mla_plot *plots, size_t 
     for (size_t i = 0; i < plots_n; i++) {
         write_figure(page, &plots[i]);
     }
-    fputs("</div></section>\n", page->file);
+    fputs(plots_n == 0 ? "<p class=\"soft\">There is nothing to plot.</p></div></section>\n"
+                       : "</div></section>\n",
+          page->file);
 }

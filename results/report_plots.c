@@ -274,9 +274,14 @@ struct mla_plot *mla_page_choose_plots(struct mla_report *report, size_t *plots_
     }
     bool fine = add_operation(report, plots, plots_n, true) &&
                 add_operation(report, plots, plots_n, false) && add_speed(report, plots, plots_n);
-    for (size_t i = 0; i < *plots_n; i++) {
-        mla_plot_range(&plots[i]);
+    size_t kept = 0;
+    for (size_t i = 0; i < *plots_n; i++) { /* none without a point */
+        if (plots[i].cases > 0) {
+            plots[kept] = plots[i];
+            mla_plot_range(&plots[kept++]);
+        }
     }
+    *plots_n = kept;
     if (!fine) {
         mla_plots_free(plots, *plots_n);
         return NULL;
