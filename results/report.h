@@ -4,7 +4,7 @@
  * worst, how is it run.
  *
  * A subject is a kernel on an operation, in builds of one sanitizer (sanitizers compute on other
- * paths). Its figures are of the build it was last judged with: of every case the last verdict.
+ * paths). Its figures are of the commit it was last judged at: of every case the last verdict.
  *
  * The rule of regression pairs cases by id. The last run that judged a case is held against the
  * earlier ones of the same subject; the case regressed if some earlier run did better, that is if

@@ -98,7 +98,7 @@ static void write_subject_row(struct mla_page *page, const struct mla_subject *s
         mla_page_run(page, s->since, "<br>");
     }
     fprintf(f, "</td><td class=\"n%s\">%" PRId64 "</td>", bad > 0 ? " bad" : "", bad);
-    const int64_t counts[] = {judged, s->compared, s->lost,
+    const int64_t counts[] = {judged, s->tallied, s->compared, s->lost,
                               s->cases[MLA_GRADE_UNSUPPORTED] + s->cases[MLA_GRADE_UNJUDGED]};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         fprintf(f, "<td class=\"n\">%" PRId64 "</td>", counts[i]);
@@ -187,7 +187,8 @@ void mla_page_answer(struct mla_page *page)
         "<h3>By operation and kernel</h3>\n<div class=\"scroll\"><table><thead><tr><th>kernel</th>"
         "<th class=\"n\">now<br>fail</th><th class=\"n\">error<br>grew</th>"
         "<th>worst err/B<br>of those compared</th><th>regressed since</th>"
-        "<th class=\"n\">failing</th><th class=\"n\">judged</th><th class=\"n\">compared</th>"
+        "<th class=\"n\">failing</th><th class=\"n\">judged</th><th "
+        "class=\"n\">only<br>counted</th><th class=\"n\">compared</th>"
         "<th class=\"n\">lost</th><th class=\"n\">not<br>judged</th><th>last run</th>"
         "</tr></thead><tbody>\n",
         page->file);

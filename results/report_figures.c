@@ -178,7 +178,7 @@ static void add_tally(struct mla_report *report, sqlite3_stmt *stmt)
                            sqlite3_column_text(stmt, 1)[0] == 'r');
     run->cases += n;
     report->answer.verdicts += n;
-    if (s != NULL && run->build == s->build) {
+    if (s != NULL && run->commit_index == s->commit_index) {
         s->tallied += n;
         s->tallied_bad += mla_grade_is_bad(grade) ? n : 0;
     }

@@ -148,7 +148,7 @@ static void write_notes(struct mla_page *page)
         "<li><b>err/B</b> is the error of an output element over the half width of its certified "
         "interval, the worst of all elements judged: 1 or less is right, more is wrong. It has no "
         "unit. <b>ulp</b> is the spacing of bf16 at the true value.</li>\n"
-        "<li><b>Figures</b> are of the build that the kernel was last judged with, of every case "
+        "<li><b>Figures</b> are of the commit that the kernel was last judged at, of every case "
         "the "
         "last verdict. Builds with a sanitizer compute on other paths and stand apart, as in "
         "scalar [address].</li>\n"

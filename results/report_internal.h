@@ -80,12 +80,12 @@ enum mla_ulp { MLA_ULP_MAX = 0, MLA_ULP_P99, MLA_ULPS_N };
 
 struct mla_subject {
     char *kernel, *sanitizer;
-    bool ring;    /* else sparse */
-    bool planted; /* wrong on purpose: in the tables, but no answer is made of it */
-    int64_t build;
+    bool ring;                    /* else sparse */
+    bool planted;                 /* wrong on purpose: in the tables, but no answer is made of it */
+    size_t commit_index;          /* of its last run: the commit that counts */
     size_t rank;                  /* of its last run */
-    int64_t cases[MLA_GRADES_N];  /* of the build; the last verdict of each */
-    int64_t tallied, tallied_bad; /* cases of the build counted without a verdict */
+    int64_t cases[MLA_GRADES_N];  /* at that commit; the last verdict of each */
+    int64_t tallied, tallied_bad; /* cases at that commit counted without a verdict */
     int64_t compared, fails, grew, lost;
     double worst_before, worst_now; /* of the cases compared; negative: none */
     size_t since;                   /* the earliest run that something regressed in */
@@ -104,7 +104,7 @@ struct mla_subject {
 };
 
 struct mla_run_row {
-    int64_t id, build;
+    int64_t id;
     char *command, *started, *ended, *cpu, *commit, *sanitizer;
     bool dirty;
     double seconds; /* negative: not ended */

@@ -131,8 +131,8 @@ static int32_t end_subject(struct mla_report *report, struct group *group, size_
     for (size_t i = 0; i < n; i++) {
         mla_report_add_trend(report, subject, &mine[i], group->shape.testcase);
     }
-    if (report->runs[mine[n - 1].rank].build != subject->build) {
-        return MLA_STORE_OK; /* the kernel's present build did not meet it */
+    if (report->runs[mine[n - 1].rank].commit_index != subject->commit_index) {
+        return MLA_STORE_OK; /* the kernel's present commit did not meet it */
     }
     struct mla_change change = mla_report_rule(mine, n);
     change.testcase = group->shape.testcase;

@@ -8,7 +8,7 @@
 #include "results/report_internal.h"
 #include "results/store_internal.h"
 
-/* Runs by rank, and the subjects with the build that counts; in this order, first of all. */
+/* Runs by rank, and the subjects with the commit that counts; in this order, first of all. */
 int32_t mla_report_read_runs(struct mla_report *report);
 int32_t mla_report_read_subjects(struct mla_report *report);
 /* Cases counted without a verdict. */
@@ -30,7 +30,7 @@ struct mla_shape {
     double ranks; /* ring: ring_size; sparse: heads */
     double scale; /* 0: unknown */
 };
-/* Add one run's outcome to the trend, and the last one of the subject's build to its figures. */
+/* Add one run's outcome to the trend, and the last one of the subject's commit to its figures. */
 void mla_report_add_trend(struct mla_report *report, struct mla_subject *subject,
                           const struct mla_outcome *outcome, int64_t testcase);
 int32_t mla_report_add_figures(struct mla_report *report, struct mla_subject *subject,

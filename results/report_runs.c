@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report_runs.c - the runs in order of time, their commits, and the build each kernel was last
- * judged with.
+ * report_runs.c - the runs in order of time, their commits, and the commit each kernel was last
+ * judged at.
  */
 #include "results/report_read.h"
 
@@ -28,18 +28,17 @@ static int32_t add_run(struct mla_report *report, sqlite3_stmt *stmt)
     report->runs = runs;
     struct mla_run_row *run = &runs[report->runs_n];
     *run = (struct mla_run_row){.id = sqlite3_column_int64(stmt, 0),
-                                .build = sqlite3_column_int64(stmt, 1),
-                                .command = column_copy(stmt, 2),
-                                .started = column_copy(stmt, 3),
-                                .ended = column_copy(stmt, 4),
-                                .cpu = column_copy(stmt, 5),
-                                .commit = column_copy(stmt, 6),
-                                .dirty = sqlite3_column_int(stmt, 7) != 0,
-                                .sanitizer = column_copy(stmt, 8),
-                                .seconds = sqlite3_column_type(stmt, 9) == SQLITE_NULL
+                                .command = column_copy(stmt, 1),
+                                .started = column_copy(stmt, 2),
+                                .ended = column_copy(stmt, 3),
+                                .cpu = column_copy(stmt, 4),
+                                .commit = column_copy(stmt, 5),
+                                .dirty = sqlite3_column_int(stmt, 6) != 0,
+                                .sanitizer = column_copy(stmt, 7),
+                                .seconds = sqlite3_column_type(stmt, 8) == SQLITE_NULL
                                                ? -1
-                                               : sqlite3_column_double(stmt, 9),
-                                .cases = sqlite3_column_int64(stmt, 10)};
+                                               : sqlite3_column_double(stmt, 8),
+                                .cases = sqlite3_column_int64(stmt, 9)};
     report->runs_n++;
     if (run->command == NULL || run->started == NULL || run->ended == NULL || run->cpu == NULL ||
         run->commit == NULL || run->sanitizer == NULL) {
@@ -68,7 +67,7 @@ int32_t mla_report_read_runs(struct mla_report *report)
 {
     sqlite3_stmt *stmt = mla_sql_prepare(
         report->store,
-        "SELECT r.id, r.build, r.command, r.started, r.ended, r.host_cpu, b.git_commit, b.dirty,"
+        "SELECT r.id, r.command, r.started, r.ended, r.host_cpu, b.git_commit, b.dirty,"
         " b.sanitizer, (julianday(r.ended) - julianday(r.started)) * 86400,"
         " (SELECT coalesce(sum(executions), 0) FROM trial WHERE trial.run = r.id)"
         " FROM run AS r JOIN build AS b ON b.id = r.build ORDER BY r.started, r.id");
@@ -162,19 +161,15 @@ struct mla_subject *mla_report_subject(struct mla_report *report, const char *ke
     return s;
 }
 
-/* The last build of a kernel counts for both operations. */
-static int32_t take_kernel(struct mla_report *report, size_t rank, const char *kernel)
+static int32_t take_kernel(struct mla_report *report, size_t rank, const char *kernel, bool ring)
 {
-    for (int ring = 0; ring <= 1; ring++) {
-        struct mla_subject *s =
-            mla_report_subject(report, kernel, report->runs[rank].sanitizer, ring == 1);
-        if (s == NULL) {
-            return MLA_STORE_ERR_NOMEM;
-        }
-        if (s->build == 0 || rank >= s->rank) {
-            s->rank = rank;
-            s->build = report->runs[rank].build;
-        }
+    struct mla_subject *s = mla_report_subject(report, kernel, report->runs[rank].sanitizer, ring);
+    if (s == NULL) {
+        return MLA_STORE_ERR_NOMEM;
+    }
+    if (rank >= s->rank) {
+        s->rank = rank;
+        s->commit_index = report->runs[rank].commit_index;
     }
     return MLA_STORE_OK;
 }
@@ -190,8 +185,9 @@ static int by_name(const void *a, const void *b)
 int32_t mla_report_read_subjects(struct mla_report *report)
 {
     sqlite3_stmt *stmt =
-        mla_sql_prepare(report->store, "SELECT run, kernel FROM verdict GROUP BY run, kernel"
-                                       " UNION SELECT run, kernel FROM tally");
+        mla_sql_prepare(report->store, "SELECT v.run, v.kernel, t.op FROM verdict AS v"
+                                       " JOIN testcase AS t ON t.num = v.testcase GROUP BY 1, 2, 3"
+                                       " UNION SELECT run, kernel, op FROM tally");
     if (stmt == NULL) {
         return MLA_STORE_ERR_WRITE;
     }
@@ -199,7 +195,8 @@ int32_t mla_report_read_subjects(struct mla_report *report)
     int code = SQLITE_ROW;
     while (status == MLA_STORE_OK && (code = sqlite3_step(stmt)) == SQLITE_ROW) {
         status = take_kernel(report, mla_report_rank(report, sqlite3_column_int64(stmt, 0)),
-                             (const char *)sqlite3_column_text(stmt, 1));
+                             (const char *)sqlite3_column_text(stmt, 1),
+                             sqlite3_column_text(stmt, 2)[0] == 'r');
     }
     if (status == MLA_STORE_OK && code != SQLITE_DONE) {
         status = mla_sql_fail(report->store, "read the kernels");
