@@ -59,7 +59,14 @@ static void write_regressed(struct mla_page *page)
         }
         fputs(n++ == 0 ? "<ul>\n<li><b>" : "<li><b>", f);
         mla_page_named(page, s);
-        fprintf(f, "</b>: %" PRId64 " now fail, of %" PRId64 " the error grew", s->fails, s->grew);
+        fputs("</b>: ", f);
+        if (s->fails > 0) {
+            fprintf(f, "%" PRId64 " now fail%s", s->fails, s->grew > 0 ? ", " : "");
+        }
+        if (s->grew > 0) {
+            fprintf(f, "the error of %" PRId64 " grew, by up to %.2g of the bound", s->grew,
+                    s->growth);
+        }
         if (s->worst_now >= 0 && s->worst_before >= 0) {
             fputs("; worst err/B of the cases compared ", f);
             mla_page_figure(page, s->worst_before);

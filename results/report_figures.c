@@ -151,6 +151,7 @@ void mla_report_add_change(struct mla_report *report, struct mla_subject *subjec
     subject->since = first || change.since < subject->since ? change.since : subject->since;
     subject->fails += fails;
     subject->grew += grew;
+    subject->growth = grew ? fmax(subject->growth, change.ratio - change.before) : subject->growth;
     answer->fails += fails;
     answer->grew += grew;
     change.subject = (size_t)(subject - report->subjects);

@@ -87,6 +87,7 @@ struct mla_subject {
     int64_t cases[MLA_GRADES_N];  /* at that commit; the last verdict of each */
     int64_t tallied, tallied_bad; /* cases at that commit counted without a verdict */
     int64_t compared, fails, grew, lost;
+    double growth;                  /* of err/B, the largest where it grew */
     double worst_before, worst_now; /* of the cases compared; negative: none */
     size_t since;                   /* the earliest run that something regressed in */
     struct mla_point worst;         /* err/B */
