@@ -23,7 +23,8 @@ const char *mla_report_format_name(enum mla_report_format format)
 static int32_t read_all(struct mla_report *report)
 {
     struct mla_store *store = report->store;
-    if (sqlite3_exec(store->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
+    if (sqlite3_exec(store->db, "PRAGMA cache_size = -65536; BEGIN", NULL, NULL, NULL) !=
+        SQLITE_OK) {
         return mla_sql_fail(store, "begin to read");
     }
     int32_t status = mla_report_read_runs(report);

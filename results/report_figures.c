@@ -68,7 +68,7 @@ static void add_metric(struct mla_subject *s, const char *name, double value, in
     }
 }
 
-/* Statistics but those of published rules (would_pass_..), which sort last. */
+/* The statistics that are shown. */
 static int32_t add_metrics(struct mla_report *report, struct mla_subject *s, int64_t verdict,
                            int64_t testcase)
 {

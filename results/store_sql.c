@@ -69,8 +69,8 @@ static const char *const texts[MLA_SQL_N] = {
         " applied, cpu_seconds, verdict, relation, reason, testcase, surveyed)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
     [MLA_SQL_INSERT_CATCH] = "INSERT INTO catch (trial, kind, name, cases) VALUES (?1, ?2, ?3, ?4)",
-    /* Not those of published rules, would_pass_..: they sort last. */
-    [MLA_SQL_REPORT_METRICS] = "SELECT name, value FROM metric WHERE verdict = ?1 AND name < 's'",
+    /* Those the report shows sort before the others. */
+    [MLA_SQL_REPORT_METRICS] = "SELECT name, value FROM metric WHERE verdict = ?1 AND name < 'q'",
     [MLA_SQL_REPORT_CASE] = "SELECT substr(id, 1, 12), line, op FROM testcase WHERE num = ?1",
     [MLA_SQL_REPORT_REASON] = "SELECT verdict, reason FROM verdict WHERE id = ?1",
 };
