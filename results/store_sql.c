@@ -88,6 +88,10 @@ static const char *const texts[MLA_SQL_N] = {
     [MLA_SQL_STEPS] = "SELECT git_commit, configuration, outcome, tries, failed, bits, output,"
                       " seconds FROM bisect_step WHERE bisect = ?1 ORDER BY id",
     [MLA_SQL_END_BISECT] = "UPDATE bisect SET ended = ?2, answer = ?3 WHERE id = ?1",
+    /* Those the report shows sort before the others. */
+    [MLA_SQL_REPORT_METRICS] = "SELECT name, value FROM metric WHERE verdict = ?1 AND name < 'q'",
+    [MLA_SQL_REPORT_CASE] = "SELECT substr(id, 1, 12), line, op FROM testcase WHERE num = ?1",
+    [MLA_SQL_REPORT_REASON] = "SELECT verdict, reason FROM verdict WHERE id = ?1",
 };
 
 /* What a person can do about it; "" where nobody can say. */

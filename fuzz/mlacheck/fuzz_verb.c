@@ -45,6 +45,7 @@ static const char help[] =
     "  --seed S       of the engine (default 1)\n"
     "  --merge        merge the corpora afterwards (by itself only where one is large)\n"
     "  --db FILE      default results/mlacheck.db; corpora and logs go to FILE.fuzz\n"
+    "  --report       write the HTML report beside the database afterwards (needs gnuplot)\n"
     "  --json         end with one JSON object of counts\n"
     "  --quiet        no progress on stderr\n\n"
     "example: mlacheck fuzz --op ring --time 600 --jobs 2 --kernel ./my_kernel.so\n";
@@ -463,7 +464,7 @@ static int check(const struct mla_options *o)
 int mla_verb_fuzz(int argc, char **argv)
 {
     static struct hunt hunt;
-    int code = mla_options_parse(&hunt.options, "fuzz", "ksoSdtljJMqh", argc, argv);
+    int code = mla_options_parse(&hunt.options, "fuzz", "ksoSdtljJMEqh", argc, argv);
     if (code != 0 || hunt.options.help) {
         if (code == 0)
             fputs(help, stdout);
@@ -489,5 +490,7 @@ int mla_verb_fuzz(int argc, char **argv)
     mla_fuzz_merge(&hunt.options, hunt.programs, hunt.folder);
     code = report(&hunt);
     mla_fuzz_prune(&hunt.options);
+    if (hunt.options.report)
+        (void)mla_report_after(&hunt.options); /* says why it cannot; what was found stands */
     return code;
 }

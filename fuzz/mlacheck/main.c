@@ -19,6 +19,7 @@ static const struct mla_verb verbs[] = {
     {"merge", "several databases into one", mla_verb_merge},
     {"bisect", "the commit, or the setting, that broke a case", mla_verb_bisect},
     {"bench", "speed of kernels and the oracle, against the CPU's peak and peers", mla_verb_bench},
+    {"report", "one file for people or CI: regressions, accuracy, plots", mla_verb_report},
     {"list", "kernels, families, relations, faults, runs, findings", mla_verb_list},
     {"show", "one run, case or kernel in full", mla_verb_show},
     {"selfcheck", "hold the verdict against kernels that do all their models allow",

@@ -15,47 +15,28 @@
 
 /* A name may stand twice, with a value and without: no verb takes both. */
 static const struct option longs[] = {
-    {"kernel", required_argument, NULL, 'k'},
-    {"set", required_argument, NULL, 's'},
-    {"case", required_argument, NULL, 'c'},
-    {"id", required_argument, NULL, 'i'},
-    {"random", required_argument, NULL, 'n'},
-    {"seed", required_argument, NULL, 'S'},
-    {"op", required_argument, NULL, 'o'},
-    {"db", required_argument, NULL, 'd'},
-    {"time", required_argument, NULL, 't'},
-    {"limit", required_argument, NULL, 'l'},
-    {"oracle", required_argument, NULL, 'O'},
-    {"shape", required_argument, NULL, 'H'},
-    {"threads", required_argument, NULL, 'T'},
-    {"jobs", required_argument, NULL, 'j'},
-    {"slow", no_argument, NULL, 'w'},
-    {"no-relations", no_argument, NULL, 'r'},
-    {"relations", no_argument, NULL, 'R'},
-    {"in-process", no_argument, NULL, 'p'},
-    {"json", no_argument, NULL, 'J'},
-    {"verbose", no_argument, NULL, 'v'},
-    {"cases", required_argument, NULL, 'N'},
-    {"help", no_argument, NULL, 'h'},
-    {"peers", no_argument, NULL, 'P'},
-    {"trials", required_argument, NULL, 'A'},
-    {"random", no_argument, NULL, 'D'},
-    {"out", required_argument, NULL, 'u'},
-    {"blame", no_argument, NULL, 'b'},
-    {"merge", no_argument, NULL, 'M'},
-    {"repo", required_argument, NULL, 'e'},
-    {"build", required_argument, NULL, 'B'},
-    {"plugin", required_argument, NULL, 'L'},
-    {"good", required_argument, NULL, 'g'},
-    {"bad", required_argument, NULL, 'x'},
-    {"where", required_argument, NULL, 'W'},
-    {"config", required_argument, NULL, 'C'},
-    {"bits", no_argument, NULL, 'I'},
-    {"tries", required_argument, NULL, 'y'},
-    {"quiet", no_argument, NULL, 'q'},
-    {"golden", required_argument, NULL, 'z'},
-    {"update", no_argument, NULL, 'U'},
-    {NULL, 0, NULL, 0},
+    {"kernel", required_argument, NULL, 'k'},  {"set", required_argument, NULL, 's'},
+    {"case", required_argument, NULL, 'c'},    {"id", required_argument, NULL, 'i'},
+    {"random", required_argument, NULL, 'n'},  {"seed", required_argument, NULL, 'S'},
+    {"op", required_argument, NULL, 'o'},      {"db", required_argument, NULL, 'd'},
+    {"time", required_argument, NULL, 't'},    {"limit", required_argument, NULL, 'l'},
+    {"oracle", required_argument, NULL, 'O'},  {"shape", required_argument, NULL, 'H'},
+    {"threads", required_argument, NULL, 'T'}, {"jobs", required_argument, NULL, 'j'},
+    {"slow", no_argument, NULL, 'w'},          {"no-relations", no_argument, NULL, 'r'},
+    {"relations", no_argument, NULL, 'R'},     {"in-process", no_argument, NULL, 'p'},
+    {"json", no_argument, NULL, 'J'},          {"verbose", no_argument, NULL, 'v'},
+    {"cases", required_argument, NULL, 'N'},   {"help", no_argument, NULL, 'h'},
+    {"peers", no_argument, NULL, 'P'},         {"trials", required_argument, NULL, 'A'},
+    {"random", no_argument, NULL, 'D'},        {"out", required_argument, NULL, 'u'},
+    {"blame", no_argument, NULL, 'b'},         {"merge", no_argument, NULL, 'M'},
+    {"repo", required_argument, NULL, 'e'},    {"build", required_argument, NULL, 'B'},
+    {"plugin", required_argument, NULL, 'L'},  {"good", required_argument, NULL, 'g'},
+    {"bad", required_argument, NULL, 'x'},     {"where", required_argument, NULL, 'W'},
+    {"config", required_argument, NULL, 'C'},  {"bits", no_argument, NULL, 'I'},
+    {"tries", required_argument, NULL, 'y'},   {"quiet", no_argument, NULL, 'q'},
+    {"golden", required_argument, NULL, 'z'},  {"update", no_argument, NULL, 'U'},
+    {"format", required_argument, NULL, 'F'},  {"github", no_argument, NULL, 'G'},
+    {"report", no_argument, NULL, 'E'},        {NULL, 0, NULL, 0},
 };
 
 int mla_options_fail(int code, const char *verb, const char *format, ...)
@@ -184,6 +165,9 @@ static const char *take(struct mla_options *o, int letter, const char *text)
     case 'z':
         o->golden = text;
         return text[0] != '\0' ? NULL : "a path";
+    case 'F':
+        o->format = text;
+        return NULL;
     case 'd':
         o->db = text;
         return text[0] != '\0' ? NULL : "a path";
@@ -217,6 +201,8 @@ static const char *take(struct mla_options *o, int letter, const char *text)
     o->bits = o->bits || letter == 'I';
     o->quiet = o->quiet || letter == 'q';
     o->update = o->update || letter == 'U';
+    o->github = o->github || letter == 'G';
+    o->report = o->report || letter == 'E';
     o->help = o->help || letter == 'h';
     return NULL;
 }

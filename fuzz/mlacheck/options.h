@@ -46,6 +46,9 @@ struct mla_options {
     const char *shape;  /* --shape, a glob; NULL: not given */
     int threads[MLA_OPTIONS_THREADS_MAX]; /* --threads */
     int threads_n;                        /* 0: not given */
+    const char *format;                   /* --format of a report; NULL: not given */
+    bool github;                          /* --github: annotations too */
+    bool report;                          /* --report: write one afterwards */
     bool draws;                           /* --random of faults: without feedback */
     bool peers;                           /* --peers: time other libraries too */
     bool merge;                           /* --merge: corpora, whatever their size */
@@ -116,6 +119,11 @@ const struct mla_verb *mla_verbs(size_t *n);
  */
 typedef void mla_options_flag_fn(void *context, const char *name, bool has_value);
 void mla_options_each_flag(const struct mla_verb *verb, mla_options_flag_fn *flag, void *context);
+int mla_verb_report(int argc, char **argv);
+
+/* Write the HTML report of the options' database beside it and print its path; a code of enum
+ * mla_exit, after saying why. */
+int mla_report_after(const struct mla_options *options);
 
 /* Set by Ctrl-C: finish the case, store, report. */
 extern volatile int mla_interrupted;
