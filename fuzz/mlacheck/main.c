@@ -21,6 +21,7 @@ static const struct verb {
     {"faults", "hunt the planted faults: the kill matrix", mla_verb_faults},
     {"shrink", "the smallest case with the same fault", mla_verb_shrink},
     {"bench", "speed of kernels and the oracle, against the CPU's peak and peers", mla_verb_bench},
+    {"export", "a case's tensors as a safetensors file", mla_verb_export},
     {"list", "kernels, families, relations, faults, runs, findings", mla_verb_list},
     {"show", "one run, case or kernel in full", mla_verb_show},
     {"selfcheck", "hold the verdict against kernels that do all their models allow",

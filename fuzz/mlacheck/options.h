@@ -40,7 +40,7 @@ struct mla_options {
     double seconds;    /* --time: of a fuzz run in all, of each thing timed; 0: not given */
     double limit;      /* --limit: seconds of one kernel call or input; 0: not given */
     int64_t jobs;      /* 0: not given */
-    const char *out;   /* --out: a file to append to; NULL: not given */
+    const char *out;   /* --out: a file to append to, or to write; NULL: not given */
     const char *shape; /* --shape, a glob; NULL: not given */
     int threads[MLA_OPTIONS_THREADS_MAX]; /* --threads */
     int threads_n;                        /* 0: not given */
@@ -86,6 +86,7 @@ int mla_verb_bench(int argc, char **argv);
 int mla_verb_selfcheck(int argc, char **argv);
 int mla_verb_faults(int argc, char **argv);
 int mla_verb_shrink(int argc, char **argv);
+int mla_verb_export(int argc, char **argv);
 
 /* Set by Ctrl-C: finish the case, store, report. */
 extern volatile int mla_interrupted;
