@@ -99,6 +99,10 @@ const char *mla_record_repro(const char *spec, const char *line, bool plain_orac
 static const char *repro_of(const char *spec, const char *line, const struct mla_verdict *verdict,
                             char text[MLA_REPRO_MAX])
 {
+    if (verdict->repro != NULL) {
+        snprintf(text, MLA_REPRO_MAX, "%s", verdict->repro);
+        return text;
+    }
     mla_record_repro(spec, line, verdict->plain_oracle, text);
     size_t n = strlen(text);
     if (verdict->all_relations)

@@ -340,6 +340,10 @@ void mla_tensors_free(struct mla_tensors *tensors)
         return;
     for (size_t i = 0; i < tensors->n; i++)
         mla_guard_free(&tensors->list[i].guard);
+    for (int64_t d = 0; d < MLA_RING_SIZE_MAX; d++) {
+        free(tensors->wide[d]);
+        free(tensors->lse[d]);
+    }
     free(tensors->made);
     free(tensors);
 }

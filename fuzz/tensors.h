@@ -13,6 +13,7 @@
 
 #include "fuzz/case.h"
 #include "fuzz/guard.h"
+#include "oracle/oracle.h"
 
 enum mla_tensor_role { MLA_TENSOR_INPUT, MLA_TENSOR_SCRATCH, MLA_TENSOR_OUTPUT };
 
@@ -52,6 +53,12 @@ struct mla_tensors {
     const uint16_t *q[MLA_RING_SIZE_MAX], *kv[MLA_RING_SIZE_MAX];
     uint16_t *gathered[MLA_RING_SIZE_MAX], *out[MLA_RING_SIZE_MAX];
     float *stats[MLA_RING_SIZE_MAX];
+    /* Results that came from a file (exchange_result.c), by rank; NULL of a call. wide: the elements of
+     * out in another format than bf16, in the same places; out holds them rounded to bf16 then. lse:
+     * max + ln(sum) of rows by batch entry, head and row (sparse: row, head), in the place of stats. */
+    enum mla_out_format out_format;
+    float *wide[MLA_RING_SIZE_MAX], *lse[MLA_RING_SIZE_MAX];
+    int32_t lse_roundings; /* that the kernel's model allows them: mla_bound_lse_accepts */
 };
 
 /*

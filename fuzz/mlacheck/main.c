@@ -22,6 +22,7 @@ static const struct verb {
     {"shrink", "the smallest case with the same fault", mla_verb_shrink},
     {"bench", "speed of kernels and the oracle, against the CPU's peak and peers", mla_verb_bench},
     {"export", "a case's tensors as a safetensors file", mla_verb_export},
+    {"judge", "a verdict on output that was computed elsewhere", mla_verb_judge},
     {"list", "kernels, families, relations, faults, runs, findings", mla_verb_list},
     {"show", "one run, case or kernel in full", mla_verb_show},
     {"selfcheck", "hold the verdict against kernels that do all their models allow",

@@ -42,6 +42,10 @@ static const struct option longs[] = {{"kernel", required_argument, NULL, 'k'},
                                       {"out", required_argument, NULL, 'u'},
                                       {"blame", no_argument, NULL, 'b'},
                                       {"merge", no_argument, NULL, 'M'},
+                                      {"result", required_argument, NULL, 'E'},
+                                      {"model", required_argument, NULL, 'L'},
+                                      {"pad-index", required_argument, NULL, 'I'},
+                                      {"param", required_argument, NULL, 'X'},
                                       {NULL, 0, NULL, 0}};
 
 int mla_options_fail(int code, const char *verb, const char *format, ...)
@@ -149,6 +153,17 @@ static const char *take(struct mla_options *o, int letter, const char *text)
     case 'u':
         o->out = text;
         return text[0] != '\0' ? NULL : "a path";
+    case 'E':
+        o->result = text;
+        return text[0] != '\0' ? NULL : "a path";
+    case 'L':
+        o->model = text;
+        return text[0] != '\0' ? NULL : "a path or a kernel's name";
+    case 'I':
+        o->masked = strcmp(text, "masked") == 0;
+        return o->masked || strcmp(text, "refused") == 0 ? NULL : "masked or refused";
+    case 'X':
+        return append(o->params, &o->params_n, text) ? NULL : "given at most 64 times";
     case 'd':
         o->db = text;
         return text[0] != '\0' ? NULL : "a path";

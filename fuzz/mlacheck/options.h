@@ -32,16 +32,21 @@ struct mla_options {
     int cases_n;
     const char *ids[MLA_OPTIONS_LIST_MAX];
     int ids_n;
-    const char *op;    /* "ring", "sparse", "reject", "oracle", "all"; NULL: not given */
-    const char *db;    /* database path */
-    int64_t random;    /* cases to draw; -1: not given */
-    int64_t number;    /* --cases of a selfcheck, --trials of faults; -1: not given */
-    uint64_t seed;     /* default 1 */
-    double seconds;    /* --time: of a fuzz run in all, of each thing timed; 0: not given */
-    double limit;      /* --limit: seconds of one kernel call or input; 0: not given */
-    int64_t jobs;      /* 0: not given */
-    const char *out;   /* --out: a file to append to, or to write; NULL: not given */
-    const char *shape; /* --shape, a glob; NULL: not given */
+    const char *op;     /* "ring", "sparse", "reject", "oracle", "all"; NULL: not given */
+    const char *db;     /* database path */
+    int64_t random;     /* cases to draw; -1: not given */
+    int64_t number;     /* --cases of a selfcheck, --trials of faults; -1: not given */
+    uint64_t seed;      /* default 1 */
+    double seconds;     /* --time: of a fuzz run in all, of each thing timed; 0: not given */
+    double limit;       /* --limit: seconds of one kernel call or input; 0: not given */
+    int64_t jobs;       /* 0: not given */
+    const char *out;    /* --out: a file to append to, or to write; NULL: not given */
+    const char *result; /* --result: outputs of a kernel elsewhere */
+    const char *model;  /* --model: its arithmetic */
+    const char *params[MLA_OPTIONS_LIST_MAX]; /* --param NAME=VALUE of an import */
+    int params_n;
+    bool masked;                          /* --pad-index masked */
+    const char *shape;                    /* --shape, a glob; NULL: not given */
     int threads[MLA_OPTIONS_THREADS_MAX]; /* --threads */
     int threads_n;                        /* 0: not given */
     bool draws;                           /* --random of faults: without feedback */
@@ -87,6 +92,7 @@ int mla_verb_selfcheck(int argc, char **argv);
 int mla_verb_faults(int argc, char **argv);
 int mla_verb_shrink(int argc, char **argv);
 int mla_verb_export(int argc, char **argv);
+int mla_verb_judge(int argc, char **argv);
 
 /* Set by Ctrl-C: finish the case, store, report. */
 extern volatile int mla_interrupted;
