@@ -189,7 +189,7 @@ int32_t mla_exchange_export(const struct mla_tensors *t, const char *tool, const
 /* ---- comparison ---- */
 
 static const char *difference(const struct mla_tensors *t, const struct mla_tensor *tensor,
-                              const struct mla_safetensors *file,
+                              const struct mla_safetensors *file, bool bytes_too,
                               char error[MLA_EXCHANGE_ERROR_MAX])
 {
     char name[MLA_EXCHANGE_NAME_MAX];
@@ -204,7 +204,7 @@ static const char *difference(const struct mla_tensors *t, const struct mla_tens
     else if (other->axes_n != axes_n ||
              memcmp(other->shape, shape, (size_t)axes_n * sizeof shape[0]) != 0)
         wrong = "has another shape than the case's";
-    else if (memcmp(other->data, tensor->guard.data, other->bytes) != 0)
+    else if (bytes_too && memcmp(other->data, tensor->guard.data, other->bytes) != 0)
         wrong = "holds other numbers than the case's";
     if (wrong == NULL)
         return NULL;
@@ -212,14 +212,14 @@ static const char *difference(const struct mla_tensors *t, const struct mla_tens
     return error;
 }
 
-const char *mla_exchange_difference(const struct mla_tensors *t, const struct mla_safetensors *file,
-                                    char error[MLA_EXCHANGE_ERROR_MAX])
+static const char *differences(const struct mla_tensors *t, const struct mla_safetensors *file,
+                               bool bytes_too, char error[MLA_EXCHANGE_ERROR_MAX])
 {
     size_t inputs_n = 0;
     for (size_t i = 0; i < t->n; i++)
         if (t->list[i].role == MLA_TENSOR_INPUT) {
             inputs_n++;
-            if (difference(t, &t->list[i], file, error) != NULL)
+            if (difference(t, &t->list[i], file, bytes_too, error) != NULL)
                 return error;
         }
     if (file->n == inputs_n)
@@ -227,4 +227,16 @@ const char *mla_exchange_difference(const struct mla_tensors *t, const struct ml
     snprintf(error, MLA_EXCHANGE_ERROR_MAX, "%zu tensors, but the case has %zu inputs", file->n,
              inputs_n);
     return error;
+}
+
+const char *mla_exchange_mismatch(const struct mla_tensors *t, const struct mla_safetensors *file,
+                                  char error[MLA_EXCHANGE_ERROR_MAX])
+{
+    return differences(t, file, false, error);
+}
+
+const char *mla_exchange_difference(const struct mla_tensors *t, const struct mla_safetensors *file,
+                                    char error[MLA_EXCHANGE_ERROR_MAX])
+{
+    return differences(t, file, true, error);
 }

@@ -41,8 +41,13 @@ char *mla_exchange_valid_rows(const struct mla_tensors *tensors, const struct ml
 int32_t mla_exchange_export(const struct mla_tensors *tensors, const char *tool, const char *path,
                             char error[MLA_EXCHANGE_ERROR_MAX]);
 
-/* Does the file hold exactly the inputs of these tensors, by dtype, shape and every byte? NULL, or what
+/* Does the file hold the inputs of these tensors by name, dtype and shape, and nothing else? NULL, or what
  * is wrong in error, by the name of the first tensor that is another one. */
+const char *mla_exchange_mismatch(const struct mla_tensors *tensors,
+                                  const struct mla_safetensors *file,
+                                  char error[MLA_EXCHANGE_ERROR_MAX]);
+
+/* Does the file hold exactly the inputs of these tensors, every byte of them too? */
 const char *mla_exchange_difference(const struct mla_tensors *tensors,
                                     const struct mla_safetensors *file,
                                     char error[MLA_EXCHANGE_ERROR_MAX]);

@@ -126,7 +126,7 @@ static float from_f16(uint16_t bits)
     return (bits & 0x8000u) != 0 ? -value : value;
 }
 
-static float element(const struct mla_safetensor *t, int64_t i)
+float mla_exchange_element(const struct mla_safetensor *t, int64_t i)
 {
     uint16_t half;
     float value;
@@ -220,7 +220,7 @@ static int32_t load_out(struct mla_tensors *t, const struct mla_safetensor *tens
                 int64_t place =
                     (e.is_ring ? (b * e.heads + h) * e.rows + r : r * e.heads + h) * e.columns;
                 for (int64_t c = 0; c < e.columns; c++) {
-                    float value = element(tensor, from + c);
+                    float value = mla_exchange_element(tensor, from + c);
                     out[place + c] = mla_number_to_bf16((double)value);
                     if (wide != NULL)
                         wide[place + c] = value;
@@ -251,8 +251,8 @@ static int32_t load_stats(struct mla_tensors *t, const struct mla_safetensor *te
                 int64_t sum = e.is_ring ? max + v.dims[2] / 2 : max + 1;
                 int64_t place =
                     e.is_ring ? (b * e.heads + h) * 2 * e.rows + r : (r * e.heads + h) * 2;
-                to[place] = element(tensor, max);
-                to[place + (e.is_ring ? e.rows : 1)] = element(tensor, sum);
+                to[place] = mla_exchange_element(tensor, max);
+                to[place + (e.is_ring ? e.rows : 1)] = mla_exchange_element(tensor, sum);
             }
     return MLA_OK;
 }
@@ -275,7 +275,7 @@ static int32_t load_lse(struct mla_tensors *t, const struct mla_safetensor *tens
         for (int64_t h = 0; h < e.heads; h++)
             for (int64_t r = 0; r < e.rows; r++)
                 to[e.is_ring ? (b * e.heads + h) * e.rows + r : r * e.heads + h] =
-                    element(tensor, row_at(&e, &v, b, h, r));
+                    mla_exchange_element(tensor, row_at(&e, &v, b, h, r));
     return MLA_OK;
 }
 

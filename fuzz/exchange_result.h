@@ -7,6 +7,9 @@
 
 #include "fuzz/exchange.h"
 
+/* Element i of a tensor of BF16, F16 or F32. */
+float mla_exchange_element(const struct mla_safetensor *tensor, int64_t i);
+
 /* Has the file statistics, one pair of numbers a row? */
 bool mla_exchange_has_stats(const struct mla_safetensors *file);
 

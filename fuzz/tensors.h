@@ -63,7 +63,8 @@ struct mla_tensors {
 
 /*
  * Make and fill. The case must have no problem (mla_case_problem). On error everything is freed and
- * error says why: memory, or an override that names no element. *tensors is NULL then.
+ * error says why: memory, an override that names no element, or a file of data that is not there or is
+ * another one (MLA_ERR_PARAM). *tensors is NULL then.
  */
 int32_t mla_tensors_make(const struct mla_case *test, uint32_t dirt, struct mla_tensors **tensors,
                          char error[MLA_CASE_ERROR_MAX]);

@@ -7,12 +7,13 @@ bin=$1 source=$2 python=${3:-}
 mlacheck=$bin/mlacheck
 . "$(dirname "${BASH_SOURCE[0]}")/check.sh"
 db=$dir/results.db
+export MLACHECK_DATA=$dir/data
 model=$source/scripts/examples/numpy_float32.model
 
 line='sparse v=1 S=2 S_kv=160 H=16 Rr=64 K=128 tiled=1 dense=0 offset=- order=mx4 cores=1 threads=0 scale=0x1.555556p-5 family=upstream region=normal amount=0 indices=sorted poison=nan stats=1 seed=1 rows=0 row_seed=1 slow=0 set=- put=-'
 
 # usage
-for verb in export judge; do
+for verb in export judge import; do
     check "$verb --help" 0 'example: mlacheck' "$mlacheck" "$verb" --help
 done
 check 'export nothing' 2 'give one ID or one --case' "$mlacheck" export --out "$dir/x"
@@ -36,6 +37,21 @@ check 'no such model' 2 'no such kernel' "$mlacheck" judge "$dir/case.st" --resu
 check 'bad input makes no database' 1 '' test -e "$db"
 head -c 3000 "$dir/case.st" >"$dir/short.st"
 check 'a file cut short' 2 'short.st' "$mlacheck" judge "$dir/short.st" --result "$dir/case.st" --model scalar
+
+# import: what was exported comes back as a case whose tensors come from a file
+check 'import nothing' 2 'give one file' "$mlacheck" import
+check 'import no file' 2 'nothere' "$mlacheck" import "$dir/nothere"
+check 'an odd padding' 2 "--pad-index 'odd'" "$mlacheck" import "$dir/case.st" --pad-index odd
+check 'a parameter that is none' 2 "--param 'frogs=1'" "$mlacheck" import "$dir/case.st" --param frogs=1
+check 'import' 0 'data=file:' "$mlacheck" import "$dir/case.st" --out "$dir/imported.st" --json
+imported=$("$mlacheck" import "$dir/case.st" | tail -n 1)
+check 'kernels are judged on it' 0 '2 judged: 2 passed' "$mlacheck" run --case "$imported" --kernel scalar \
+    --kernel plain-f32 --relations --db "$dir/import.db"
+check 'a fault is found on it' 1 'fail-certain' "$mlacheck" run --case "$imported" --kernel fault:last-key-dropped \
+    --db "$dir/import.db"
+check 'it is not shrunk' 2 'come from a file' "$mlacheck" shrink --case "$imported" --kernel scalar --db "$dir/import.db"
+check 'without its file' 77 'No such file' env MLACHECK_DATA="$dir/none" "$mlacheck" run --case "$imported" \
+    --kernel scalar --db "$dir/import.db"
 
 if [ -z "$python" ]; then
     echo "skipped: judging what NumPy computed (no NumPy)"
@@ -91,6 +107,39 @@ END
         --model "$model" --db "$db"
     check 'an input that was changed' 2 "tensor 'k_pe' holds other numbers" "$mlacheck" judge "$dir/changed.st" \
         --result "$dir/lse.st" --model "$model" --db "$db"
+
+    # FlashMLA's way: one cache tensor, -1 and S_kv as padding, a row without keys, heads padded to 64
+    "$python" - "$source/scripts/examples" "$dir" <<'END'
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+import tensorfile as f
+from attention import attend
+d, rng = sys.argv[2], np.random.default_rng(1)
+bf16 = lambda x: f.from_bf16(f.to_bf16(x.astype(np.float32)))
+q, kv = bf16(rng.normal(size=(4, 16, 576))), bf16(rng.normal(size=(50, 576)))
+lists = rng.integers(0, 50, (4, 64)).astype(np.int32)
+lists[0, 5:], lists[1, ::3], lists[2] = -1, 50, -1
+f.write(d + "/flash.st", {"q": ("BF16", q), "kv": ("BF16", kv), "indices": lists[:, None]},
+        {"softmax_scale": "0.0416666679084301"})
+for drop in (0, 1):
+    out, lse = np.full((4, 64, 512), np.nan, np.float32), np.full((4, 64), np.nan, np.float32)
+    for r in range(4):
+        listed = lists[r][(lists[r] >= 0) & (lists[r] < 50)]
+        listed = listed[drop:]
+        out[r, :16], lse[r, :16] = attend(q[r], kv[listed], kv[listed, :512], np.float32(0.0416666679084301))
+    f.write(f"{d}/flash{drop}.st", {"out": out, "lse": lse}, {})
+END
+    check 'import with padding refused' 2 'masked' "$mlacheck" import "$dir/flash.st"
+    check 'import with padding' 0 'offset=49' "$mlacheck" import "$dir/flash.st" --pad-index masked --out "$dir/fcase.st"
+    flash=$("$mlacheck" import "$dir/flash.st" --pad-index masked | tail -n 1)
+    check 'kernels are judged on it' 0 '2 judged: 2 passed' "$mlacheck" run --case "$flash" --kernel scalar \
+        --kernel plain-f32 --relations --db "$db"
+    { cat "$model"; echo 'pad_zero = 1'; } >"$dir/zero.model"
+    check 'NumPy on it passes' 0 '64 rows judged' "$mlacheck" judge "$dir/fcase.st" --result "$dir/flash0.st" \
+        --model "$dir/zero.model" --db "$db"
+    check 'a key less is caught' 1 'fail-certain' "$mlacheck" judge "$dir/fcase.st" --result "$dir/flash1.st" \
+        --model "$dir/zero.model" --db "$db"
 fi
 
 echo "$passed passed, $failed failed"

@@ -23,6 +23,7 @@ static const struct verb {
     {"bench", "speed of kernels and the oracle, against the CPU's peak and peers", mla_verb_bench},
     {"export", "a case's tensors as a safetensors file", mla_verb_export},
     {"judge", "a verdict on output that was computed elsewhere", mla_verb_judge},
+    {"import", "a case of tensors from outside", mla_verb_import},
     {"list", "kernels, families, relations, faults, runs, findings", mla_verb_list},
     {"show", "one run, case or kernel in full", mla_verb_show},
     {"selfcheck", "hold the verdict against kernels that do all their models allow",

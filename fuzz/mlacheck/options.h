@@ -93,6 +93,7 @@ int mla_verb_faults(int argc, char **argv);
 int mla_verb_shrink(int argc, char **argv);
 int mla_verb_export(int argc, char **argv);
 int mla_verb_judge(int argc, char **argv);
+int mla_verb_import(int argc, char **argv);
 
 /* Set by Ctrl-C: finish the case, store, report. */
 extern volatile int mla_interrupted;
