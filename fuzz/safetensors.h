@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define MLA_SAFETENSORS_HEADER_MAX  ((uint64_t)16 << 20)
 #define MLA_SAFETENSORS_TENSORS_MAX 4096
@@ -69,6 +70,10 @@ int64_t mla_safetensor_elements(const struct mla_safetensor *tensor);
 
 /* Bits of an element of that dtype; 0: the format has no such dtype. */
 int mla_safetensors_dtype_bits(const char *dtype);
+
+/* Write list and texts of *file to a stream, as mla_safetensors_write does. */
+int32_t mla_safetensors_put(FILE *stream, const struct mla_safetensors *file, char *error,
+                            size_t error_bytes);
 
 /*
  * Write list and texts of *file (bytes are not looked at): wide elements first, so that every tensor is

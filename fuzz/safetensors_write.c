@@ -90,7 +90,7 @@ static bool write_file(FILE *f, const char *header, const struct mla_safetensor 
               fwrite("       ", 1, header_n - text_n, f) == header_n - text_n;
     for (size_t i = 0; i < n && ok; i++)
         ok = list[i]->bytes == 0 || fwrite(list[i]->data, 1, list[i]->bytes, f) == list[i]->bytes;
-    return ok && fflush(f) == 0 && fsync(fileno(f)) == 0;
+    return ok && fflush(f) == 0;
 }
 
 static const char *wrong_tensor(const struct mla_safetensor *t)
@@ -104,57 +104,75 @@ static const char *wrong_tensor(const struct mla_safetensor *t)
     return bits == 8 * (uint64_t)t->bytes ? NULL : "has another size than dtype and shape say";
 }
 
+static int32_t refuse(char *error, size_t error_bytes, const char *name, const char *why)
+{
+    snprintf(error, error_bytes, "%.200s: %s", name, why);
+    return MLA_ERR_PARAM;
+}
+
+int32_t mla_safetensors_put(FILE *stream, const struct mla_safetensors *file, char *error,
+                            size_t error_bytes)
+{
+    for (size_t i = 0; i < file->n; i++)
+        if (wrong_tensor(&file->list[i]) != NULL)
+            return refuse(error, error_bytes, file->list[i].name, wrong_tensor(&file->list[i]));
+    const struct mla_safetensor **list = calloc(file->n + 1, sizeof *list);
+    if (list == NULL) {
+        refuse(error, error_bytes, "header", "out of memory");
+        return MLA_ERR_NOMEM;
+    }
+    order(file, list);
+    char *header = make_header(file, list);
+    int32_t status = MLA_OK;
+    if (header == NULL)
+        status = refuse(error, error_bytes, "header",
+                        "a name stands there twice, a text is no UTF-8, or memory is short");
+    else if (strlen(header) > MLA_SAFETENSORS_HEADER_MAX)
+        status = refuse(error, error_bytes, "header", "longer than 16 MiB");
+    else if (!write_file(stream, header, list, file->n))
+        status = refuse(error, error_bytes, "file", strerror(errno));
+    free(header);
+    free(list);
+    return status;
+}
+
+/* The stream is closed. false: errno says why. */
+static bool finish(FILE *stream, const char *beside, const char *path)
+{
+    bool ok = fchmod(fileno(stream), 0644) == 0 && fsync(fileno(stream)) == 0;
+    int why = errno;
+    if (fclose(stream) != 0 && ok)
+        return false;
+    errno = ok ? errno : why;
+    return ok && rename(beside, path) == 0;
+}
+
 int32_t mla_safetensors_write(const char *path, const struct mla_safetensors *file, char *error,
                               size_t error_bytes)
 {
-    char beside[4096];
-    int32_t status = MLA_ERR_PARAM;
-    char *header = NULL;
-    const struct mla_safetensor **list = NULL;
-    for (size_t i = 0; i < file->n; i++)
-        if (wrong_tensor(&file->list[i]) != NULL) {
-            snprintf(error, error_bytes, "tensor '%.80s' %s", file->list[i].name,
-                     wrong_tensor(&file->list[i]));
-            return MLA_ERR_PARAM;
-        }
-    if ((size_t)snprintf(beside, sizeof beside, "%s.XXXXXX", path) >= sizeof beside) {
-        snprintf(error, error_bytes, "'%.60s...': the path is too long", path);
+    char beside[4096], why[400];
+    if ((size_t)snprintf(beside, sizeof beside, "%s.XXXXXX", path) >= sizeof beside)
+        return refuse(error, error_bytes, path, "the path is too long");
+    int fd = mkstemp(beside);
+    if (fd < 0)
+        return refuse(error, error_bytes, path, strerror(errno));
+    FILE *stream = fdopen(fd, "wb");
+    if (stream == NULL) {
+        refuse(error, error_bytes, path, strerror(errno));
+        close(fd);
+        unlink(beside);
         return MLA_ERR_PARAM;
     }
-    list = calloc(file->n + 1, sizeof *list);
-    if (list != NULL) {
-        order(file, list);
-        header = make_header(file, list);
+    int32_t status = mla_safetensors_put(stream, file, why, sizeof why);
+    if (status != MLA_OK) {
+        fclose(stream);
+    } else if (!finish(stream, beside, path)) {
+        snprintf(why, sizeof why, "%s", strerror(errno));
+        status = MLA_ERR_PARAM;
     }
-    if (header == NULL || strlen(header) > MLA_SAFETENSORS_HEADER_MAX) {
-        snprintf(
-            error, error_bytes,
-            "%.200s: its header cannot be made: a name twice, no UTF-8, too long, or out of memory",
-            path);
-        goto done;
-    }
-    int fd = mkstemp(beside);
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "wb");
-    bool ok = f != NULL && fchmod(fd, 0644) == 0 && write_file(f, header, list, file->n);
-    int why = errno;
-    if (f == NULL && fd >= 0)
-        close(fd);
-    if (f != NULL && fclose(f) != 0 && ok) {
-        ok = false;
-        why = errno;
-    }
-    if (ok && rename(beside, path) != 0) {
-        ok = false;
-        why = errno;
-    }
-    if (ok)
-        status = MLA_OK;
-    else
-        snprintf(error, error_bytes, "%.200s: %s", path, strerror(why));
-    if (!ok && fd >= 0)
+    if (status != MLA_OK) {
         unlink(beside);
-done:
-    free(header);
-    free(list);
+        refuse(error, error_bytes, path, why);
+    }
     return status;
 }
