@@ -293,7 +293,7 @@ static int32_t load_rank(struct mla_tensors *t, const struct mla_safetensors *fi
     const struct mla_safetensor *out = find(t, file, "out", rank),
                                 *stats = find(t, file, "stats", rank),
                                 *lse = find(t, file, "lse", rank);
-    enum mla_out_format format;
+    enum mla_out_format format = MLA_FORMAT_BF16;
     int32_t status;
     if (out == NULL)
         return refuse(error, "no tensor 'out' of rank %" PRId64, rank);
@@ -311,7 +311,7 @@ static int32_t load_rank(struct mla_tensors *t, const struct mla_safetensors *fi
         return refuse(error, "tensor '%s': dtype %s differs from the first rank's", out->name,
                       out->dtype);
     t->out_format = format;
-    *used_n += 1 + (stats != NULL) + (lse != NULL);
+    *used_n += (size_t)(1 + (stats != NULL) + (lse != NULL));
     status = load_out(t, out, rank, error);
     if (status == MLA_OK && stats != NULL)
         status = load_stats(t, stats, rank, error);

@@ -20,13 +20,6 @@ bool mla_target_wants(const struct mla_case *test)
     return false;
 }
 
-/* A file to begin with. */
-static const char seed_header[] =
-    "{\"__metadata__\":{\"op\":\"ring\"},"
-    "\"q.0\":{\"dtype\":\"BF16\",\"shape\":[1,2,3],\"data_offsets\":[0,12]},"
-    "\"s\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[12,16]}}";
-#define SEED_DATA 16
-
 static void check(bool holds, const char *what)
 {
     if (holds)
@@ -112,37 +105,85 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-/* Mostly the header changes, and its length with it: nothing of a header of another length is read. */
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+/* ---- mutation ---- */
+
+static unsigned draw(unsigned *state, unsigned n)
 {
-    uint64_t header_n = 0;
-    size_t seed_n = sizeof seed_header - 1;
-    if (size < 10 && max_size >= 8 + seed_n + SEED_DATA) {
-        memset(data, 0, 8 + seed_n + SEED_DATA);
-        data[0] = (uint8_t)seed_n;
-        memcpy(data + 8, seed_header, seed_n);
-        return 8 + seed_n + SEED_DATA;
+    *state = *state * 1664525u + 1013904223u;
+    return (*state >> 16) % n;
+}
+
+/* One tensor's entry, its bytes from `begin` on; returns where they end. */
+static size_t put_tensor(char *text, size_t room, unsigned number, size_t begin, unsigned *state)
+{
+    static const char *const dtypes[] = {"BF16", "F32", "U8", "F4", "I64", "F6_E2M3"};
+    const char *dtype = dtypes[draw(state, 6)];
+    unsigned axes_n = draw(state, 4), elements = 1;
+    size_t n = (size_t)snprintf(text, room, "%s\"%u\":{\"dtype\":\"%s\",\"shape\":[",
+                                number == 0 ? "" : ",", number, dtype);
+    for (unsigned i = 0; i < axes_n; i++) {
+        unsigned axis = draw(state, 5);
+        n += (size_t)snprintf(text + n, room - n, "%s%u", i == 0 ? "" : ",", axis);
+        elements *= axis;
     }
-    if (size >= 8)
-        memcpy(&header_n, data, 8);
-    if (size < 10 || seed % 8 == 0 || header_n > size - 8)
-        return LLVMFuzzerMutate(data, size, max_size);
+    size_t end = begin + elements * (unsigned)mla_safetensors_dtype_bits(dtype) / 8;
+    snprintf(text + n, room - n, "],\"data_offsets\":[%zu,%zu]}", begin, end);
+    return end;
+}
+
+/* A file of a few tensors; valid, but where small elements fill no whole bytes. 0: no room. */
+static size_t make_file(uint8_t *data, size_t max_size, unsigned seed)
+{
+    char text[2048] = "{";
+    unsigned state = seed, tensors_n = draw(&state, 6);
+    size_t at = 0;
+    if (draw(&state, 3) == 0)
+        strcat(text, tensors_n == 0 ? "\"__metadata__\":{\"k\":\"v\"}"
+                                    : "\"__metadata__\":{\"k\":\"v\"},");
+    for (unsigned i = 0; i < tensors_n; i++) {
+        size_t n = strlen(text);
+        at = put_tensor(text + n, sizeof text - n, i, at, &state);
+    }
+    strcat(text, draw(&state, 2) == 0 ? "}" : "}  ");
+    size_t text_n = strlen(text), n = 8 + text_n + at;
+    if (n > max_size)
+        return 0;
+    memset(data, 0, n);
+    data[0] = (uint8_t)text_n;
+    data[1] = (uint8_t)(text_n >> 8);
+    memcpy(data + 8, text, text_n);
+    return n;
+}
+
+/* The header changes, and its length with it: of one of another length nothing is read. */
+static size_t change_header(uint8_t *data, size_t size, size_t max_size, uint64_t header_n)
+{
     size_t tail_n = size - 8 - (size_t)header_n, room = max_size - 8 - tail_n;
-    uint8_t *header = malloc(room), *tail = malloc(tail_n + 1);
-    if (header == NULL || tail == NULL || room < header_n) {
-        free(header);
-        free(tail);
-        return size;
+    uint8_t *header = malloc(room + 1), *tail = malloc(tail_n + 1);
+    if (header != NULL && tail != NULL && room >= header_n && header_n > 0) {
+        memcpy(header, data + 8, (size_t)header_n);
+        memcpy(tail, data + 8 + header_n, tail_n);
+        header_n = LLVMFuzzerMutate(header, (size_t)header_n, room);
+        memcpy(data, &header_n, 8);
+        memcpy(data + 8, header, (size_t)header_n);
+        memcpy(data + 8 + header_n, tail, tail_n);
     }
-    memcpy(header, data + 8, (size_t)header_n);
-    memcpy(tail, data + 8 + header_n, tail_n);
-    header_n = LLVMFuzzerMutate(header, (size_t)header_n, room);
-    memcpy(data, &header_n, 8);
-    memcpy(data + 8, header, (size_t)header_n);
-    memcpy(data + 8 + header_n, tail, tail_n);
     free(header);
     free(tail);
     return 8 + (size_t)header_n + tail_n;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    uint64_t header_n = 0;
+    size_t made = size < 10 || seed % 8 == 0 ? make_file(data, max_size, seed) : 0;
+    if (made > 0)
+        return made;
+    if (size >= 8)
+        memcpy(&header_n, data, 8);
+    if (size < 10 || seed % 8 == 1 || header_n > size - 8)
+        return LLVMFuzzerMutate(data, size, max_size);
+    return change_header(data, size, max_size, header_n);
 }
 
 /* Where there is no engine. */

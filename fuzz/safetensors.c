@@ -45,6 +45,13 @@ int mla_safetensors_dtype_bits(const char *dtype)
     return found == NULL ? 0 : found->bits;
 }
 
+bool mla_safetensors_versions(char *text, size_t text_bytes)
+{
+    snprintf(text, text_bytes, "jansson %s (header %s)", jansson_version_str(), JANSSON_VERSION);
+    return jansson_version_cmp(JANSSON_MAJOR_VERSION, JANSSON_MINOR_VERSION,
+                               JANSSON_MICRO_VERSION) == 0;
+}
+
 /* What is being parsed, and where a complaint goes. */
 struct parse {
     const uint8_t *data; /* after the header */

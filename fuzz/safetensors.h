@@ -68,6 +68,9 @@ const char *mla_safetensors_text(const struct mla_safetensors *file, const char 
 /* Product of the shape. */
 int64_t mla_safetensor_elements(const struct mla_safetensor *tensor);
 
+/* "jansson 2.14 (header 2.14)" into text; false when header and library disagree. */
+bool mla_safetensors_versions(char *text, size_t text_bytes);
+
 /* Bits of an element of that dtype; 0: the format has no such dtype. */
 int mla_safetensors_dtype_bits(const char *dtype);
 
