@@ -326,6 +326,7 @@ static void statistics(void **state)
     test.stats = 0;
     t = make(&test);
     assert_int_equal(load(t, r, 2), MLA_ERR_PARAM);
+    free(r[1].values);
     r[1] = r[2];
     assert_int_equal(load(t, r, 2), MLA_OK);
     for (int64_t i = 0; i < 32; i++)
