@@ -187,6 +187,33 @@ static bool judge_energy(const struct mla_subject *subject, const struct mla_ker
     return likely;
 }
 
+/* What the outputs say: values, then energy. false: nobody need ask further. */
+static bool judge_outputs(struct mla_subject *subject, const struct mla_kernel *kernel,
+                          const struct mla_judge_options *options, struct mla_verdict *verdict)
+{
+    double start = mla_call_clock();
+    int32_t status = mla_rows_truths(subject, options->oracle_threads, options->plain_oracle);
+    verdict->oracle_failed = status == MLA_ERR_INTERNAL;
+    if (status != MLA_OK)
+        return mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED,
+                                "the oracle failed with status %" PRId32, status);
+    bool inside = mla_judge_values(subject, kernel, verdict);
+    bool likely =
+        (inside || options->every_check) && judge_energy(subject, kernel, options, verdict);
+    verdict->oracle_seconds = mla_call_clock() - start;
+    return (inside && likely) || options->every_check;
+}
+
+static void check_rows(struct mla_verdict *verdict)
+{
+    if (verdict->rows_n == 0)
+        mla_verdict_fail(
+            verdict, MLA_VERDICT_UNJUDGED,
+            "none of %" PRId64 " drawn rows can be judged: %" PRId64 " see NaN or Inf, %" PRId64
+            " leave the range of float32, %" PRId64 " have no bound under the model",
+            verdict->unspecified_n, verdict->nonfinite_n, verdict->range_n, verdict->no_bound_n);
+}
+
 static void judge_valid(struct mla_subject *subject, const struct mla_kernel *kernel,
                         const struct mla_judge_options *options, struct mla_verdict *verdict)
 {
@@ -199,37 +226,41 @@ static void judge_valid(struct mla_subject *subject, const struct mla_kernel *ke
         judge_bits(subject, kernel, options, verdict);
         return;
     }
-    double start = mla_call_clock();
-    int32_t status = mla_rows_truths(subject, options->oracle_threads, options->plain_oracle);
-    verdict->oracle_failed = status == MLA_ERR_INTERNAL;
-    if (status != MLA_OK) {
-        mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED, "the oracle failed with status %" PRId32,
-                         status);
-        return;
-    }
-    bool inside = mla_judge_values(subject, kernel, verdict);
-    bool likely =
-        (inside || options->every_check) && judge_energy(subject, kernel, options, verdict);
-    verdict->oracle_seconds = mla_call_clock() - start;
-    if (((inside && likely) || options->every_check) && verdict->rows_n > 0)
+    bool further = judge_outputs(subject, kernel, options, verdict);
+    if (subject->truths_made && further && verdict->rows_n > 0)
         mla_judge_relations(subject, kernel, options, verdict);
-    if (verdict->rows_n == 0)
-        mla_verdict_fail(
-            verdict, MLA_VERDICT_UNJUDGED,
-            "none of %" PRId64 " drawn rows can be judged: %" PRId64 " see NaN or Inf, %" PRId64
-            " leave the range of float32, %" PRId64 " have no bound under the model",
-            verdict->unspecified_n, verdict->nonfinite_n, verdict->range_n, verdict->no_bound_n);
+    if (subject->truths_made)
+        check_rows(verdict);
+}
+
+static struct mla_verdict blank(const struct mla_judge_options *options)
+{
+    return (struct mla_verdict){.kind = MLA_VERDICT_PASS,
+                                .relation = "",
+                                .plain_oracle = options->plain_oracle,
+                                .max_value_ratio = -1,
+                                .max_stats_ratio = -1,
+                                .max_energy = -1};
+}
+
+struct mla_tensors *mla_subject_tensors(struct mla_subject *subject)
+{
+    return subject->tensors;
+}
+
+void mla_subject_judge_results(struct mla_subject *subject, const struct mla_kernel *kernel,
+                               const struct mla_judge_options *options, struct mla_verdict *verdict)
+{
+    *verdict = blank(options);
+    (void)judge_outputs(subject, kernel, options, verdict);
+    if (subject->truths_made)
+        check_rows(verdict);
 }
 
 void mla_subject_judge(struct mla_subject *subject, const struct mla_kernel *kernel,
                        const struct mla_judge_options *options, struct mla_verdict *verdict)
 {
-    *verdict = (struct mla_verdict){.kind = MLA_VERDICT_PASS,
-                                    .relation = "",
-                                    .plain_oracle = options->plain_oracle,
-                                    .max_value_ratio = -1,
-                                    .max_stats_ratio = -1,
-                                    .max_energy = -1};
+    *verdict = blank(options);
     if (!refresh(subject, verdict) || !mla_judge_offered(subject->tensors, kernel, verdict))
         return;
     if (subject->tensors->test.set_n > 0)

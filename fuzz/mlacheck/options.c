@@ -36,7 +36,9 @@ static const struct option longs[] = {
     {"tries", required_argument, NULL, 'y'},   {"quiet", no_argument, NULL, 'q'},
     {"golden", required_argument, NULL, 'z'},  {"update", no_argument, NULL, 'U'},
     {"format", required_argument, NULL, 'F'},  {"github", no_argument, NULL, 'G'},
-    {"report", no_argument, NULL, 'E'},        {NULL, 0, NULL, 0},
+    {"report", no_argument, NULL, 'E'},        {"result", required_argument, NULL, 'f'},
+    {"model", required_argument, NULL, 'm'},   {"pad-index", required_argument, NULL, 'a'},
+    {"param", required_argument, NULL, 'X'},   {NULL, 0, NULL, 0},
 };
 
 int mla_options_fail(int code, const char *verb, const char *format, ...)
@@ -168,6 +170,17 @@ static const char *take(struct mla_options *o, int letter, const char *text)
     case 'F':
         o->format = text;
         return NULL;
+    case 'f':
+        o->result = text;
+        return text[0] != '\0' ? NULL : "a path";
+    case 'm':
+        o->model = text;
+        return text[0] != '\0' ? NULL : "a path or a kernel's name";
+    case 'a':
+        o->masked = strcmp(text, "masked") == 0;
+        return o->masked || strcmp(text, "refused") == 0 ? NULL : "masked or refused";
+    case 'X':
+        return append(o->params, &o->params_n, text) ? NULL : "given at most 64 times";
     case 'd':
         o->db = text;
         return text[0] != '\0' ? NULL : "a path";

@@ -41,9 +41,14 @@ struct mla_options {
     double seconds;     /* --time: of a fuzz run in all, of each thing timed; 0: not given */
     double limit;       /* --limit: seconds of one kernel call or input; 0: not given */
     int64_t jobs;       /* 0: not given */
-    const char *out;    /* --out: a file to append to; NULL: not given */
     const char *golden; /* --golden: a file; NULL: not given */
-    const char *shape;  /* --shape, a glob; NULL: not given */
+    const char *out;    /* --out: a file to append to, or to write; NULL: not given */
+    const char *result; /* --result: outputs of a kernel elsewhere */
+    const char *model;  /* --model: its arithmetic */
+    const char *params[MLA_OPTIONS_LIST_MAX]; /* --param NAME=VALUE of an import */
+    int params_n;
+    bool masked;                          /* --pad-index masked */
+    const char *shape;                    /* --shape, a glob; NULL: not given */
     int threads[MLA_OPTIONS_THREADS_MAX]; /* --threads */
     int threads_n;                        /* 0: not given */
     const char *format;                   /* --format of a report; NULL: not given */
@@ -124,6 +129,9 @@ int mla_verb_report(int argc, char **argv);
 /* Write the HTML report of the options' database beside it and print its path; a code of enum
  * mla_exit, after saying why. */
 int mla_report_after(const struct mla_options *options);
+int mla_verb_export(int argc, char **argv);
+int mla_verb_judge(int argc, char **argv);
+int mla_verb_import(int argc, char **argv);
 
 /* Set by Ctrl-C: finish the case, store, report. */
 extern volatile int mla_interrupted;

@@ -17,6 +17,7 @@
 #include "fuzz/corpus.h"
 #include "fuzz/kernels.h"
 #include "fuzz/mlacheck/build.h"
+#include "fuzz/mlacheck/counts.h"
 #include "fuzz/mlacheck/options.h"
 #include "fuzz/mlacheck/progress.h"
 #include "fuzz/mlacheck/table.h"
@@ -170,24 +171,10 @@ static int read_input(struct run *run)
 static void report(struct run *run, const struct mla_case *test, const char *spec,
                    const struct mla_verdict *verdict)
 {
-    char id[MLA_CASE_ID_BYTES];
-    bool fault = mla_verdict_is_failure(verdict->kind);
-    if (fault || run->options.verbose || verdict->kind == MLA_VERDICT_UNJUDGED)
+    bool verbose = run->options.verbose;
+    if (verbose || mla_verdict_is_failure(verdict->kind) || verdict->kind == MLA_VERDICT_UNJUDGED)
         mla_progress_clear(&run->progress);
-    if (fault) {
-        mla_record_print(stdout, test, spec, verdict);
-        return;
-    }
-    if (!run->options.verbose && verdict->kind != MLA_VERDICT_UNJUDGED)
-        return;
-    mla_case_id(test, id);
-    printf("%s %s/%s case=%.12s", mla_verdict_name(verdict->kind), mla_case_op_name(test->op), spec,
-           id);
-    if (verdict->elements_n > 0)
-        printf(" %" PRId64 " rows, worst err/bound=%.3g at %s, %.4g%% correctly rounded",
-               verdict->rows_n, verdict->max_ratio, verdict->element,
-               verdict->metrics.correctly_rounded_percent);
-    printf("%s%s\n", verdict->reason[0] != '\0' ? ": " : "", verdict->reason);
+    mla_verdict_report(test, spec, verdict, verbose);
 }
 
 static uint32_t choose_relations(const struct mla_options *o, const struct mla_case *test)
@@ -375,44 +362,16 @@ static int finish(struct run *run)
     if (mla_store_end_run(run->store) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "%s", mla_store_message(run->store));
     mla_table_print(stdout, run->store, MLA_VIEW_SUMMARY, NULL);
-    printf("%" PRId64 " judged: %" PRId64 " passed, %" PRId64 " failed, %" PRId64
-           " improbable, %" PRId64 " refused, %" PRId64 " crashed; %" PRId64 " unjudged, %" PRId64
-           " unsupported",
-           n->judged, n->passed, n->failed, n->improbable, n->refused, n->crashed, n->unjudged,
-           n->unsupported);
-    if (mla_interrupted)
-        printf("; interrupted");
-    if (run->slow_skipped > 0)
-        printf("; %" PRId64 " slow cases not run (--slow)", run->slow_skipped);
-    printf("\n%" PRId64 " rows judged; not judged: %" PRId64 " see NaN or Inf, %" PRId64
-           " leave the range of float32, %" PRId64 " have no bound under the model\n",
-           n->rows_judged, n->rows_nonfinite, n->rows_out_of_range, n->rows_without_bound);
+    mla_counts_print(n, run->slow_skipped);
     printf("executed: %s\n", roll_text(run, EXECUTED));
     printf("not usable on this CPU: %s\n", roll_text(run, SKIPPED));
     if (run->options.json) {
-        printf("{\"cases\":%" PRId64 ",\"judged\":%" PRId64 ",\"passed\":%" PRId64
-               ",\"failed\":%" PRId64 ",\"improbable\":%" PRId64 ",\"unjudged\":%" PRId64
-               ",\"refused\":%" PRId64 ",\"crashed\":%" PRId64 ",\"unsupported\":%" PRId64
-               ",\"slow_skipped\":%" PRId64 ",\"rows_judged\":%" PRId64
-               ",\"rows_nonfinite\":%" PRId64 ",\"rows_out_of_range\":%" PRId64
-               ",\"rows_without_bound\":%" PRId64 ",\"oracle_failed\":%" PRId64,
-               n->cases, n->judged, n->passed, n->failed, n->improbable, n->unjudged, n->refused,
-               n->crashed, n->unsupported, run->slow_skipped, n->rows_judged, n->rows_nonfinite,
-               n->rows_out_of_range, n->rows_without_bound, n->oracle_failed);
+        mla_counts_print_json(n, run->slow_skipped);
         print_roll_json(run, "executed", EXECUTED);
         print_roll_json(run, "skipped", SKIPPED);
         printf("}\n");
     }
-    if (n->failed + n->improbable + n->crashed > 0)
-        return MLA_EXIT_FAULT;
-    if (n->oracle_failed > 0)
-        return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run",
-                                "the oracle contradicted itself on %" PRId64
-                                " of them: a fault of mlacheck, please report it",
-                                n->oracle_failed);
-    if (mla_interrupted)
-        return MLA_EXIT_INTERRUPTED;
-    return n->judged == 0 ? MLA_EXIT_NOTHING : MLA_EXIT_PASSED;
+    return mla_counts_exit("run", n);
 }
 
 int mla_verb_run(int argc, char **argv)

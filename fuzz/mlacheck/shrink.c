@@ -73,6 +73,9 @@ static int read_line(struct shrink *s, const char *flag, const char *line)
     if (mla_case_parse(line, strlen(line), &s->test, error) != MLA_OK ||
         mla_case_problem(&s->test, INT64_MAX, error) != NULL)
         return mla_options_fail(MLA_EXIT_USAGE, "shrink", "%s: %s", flag, error);
+    if (s->test.data[0] != '\0')
+        return mla_options_fail(MLA_EXIT_USAGE, "shrink",
+                                "%s: the tensors come from a file, which has one shape only", flag);
     return 0;
 }
 
