@@ -7,12 +7,14 @@
  * paths). Its figures are of the commit it was last judged at: of every case the last verdict.
  *
  * The rule of regression pairs cases by id. The last run that judged a case is held against the
- * earlier ones of the same subject; the case regressed if some earlier run did better, that is if
- *   fails:  it fails now and did pass, or
- *   grew:   it passes, but its err/B is more than MLA_REPORT_GROWTH above that of an earlier pass.
- * It regressed since the first run after the last better one. A case that passed and is no longer
- * judged (unsupported, unjudged) is counted as lost, which is no regression. A case that no earlier
- * run passed cannot regress: if it fails, it is among the failing.
+ * earlier ones of the same subject; it got worse if some earlier run did better:
+ *   fails:  it fails now and did pass (or was refused as due): it regressed;
+ *   grew:   it passes, but its err/B is more than MLA_REPORT_GROWTH above that of an earlier pass;
+ *   lost:   it passed and is no longer judged (unsupported, unjudged).
+ * Only the first is a regression, as for `mlacheck compare`. (That also takes for one what needs two
+ * whole sides to be seen: a kernel that failed nowhere in A fails on a case that A did not judge.)
+ * It got worse since the first run after the last better one. A case that no earlier run passed
+ * cannot regress: if it fails, it is among the failing.
  */
 #ifndef MLA_RESULTS_REPORT_H
 #define MLA_RESULTS_REPORT_H
@@ -45,7 +47,7 @@ struct mla_report_answer {
     int64_t cases;    /* kernels times cases in the figures */
     int64_t compared; /* of these, judged by an earlier run too */
     int64_t fails;    /* regressed */
-    int64_t grew;     /* regressed */
+    int64_t grew;     /* pass with a larger error: no regression */
     int64_t lost;     /* judged no longer */
     int64_t failing;  /* failing now, regressed or not */
 };

@@ -16,18 +16,16 @@ static void write_headline(struct mla_page *page)
 {
     const struct mla_report_answer *a = &page->report->answer;
     FILE *f = page->file;
-    int64_t regressed = a->fails + a->grew;
     size_t kernels = 0;
     for (size_t i = 0; i < page->report->subjects_n; i++) {
-        kernels += page->report->subjects[i].fails + page->report->subjects[i].grew > 0;
+        kernels += page->report->subjects[i].fails > 0;
     }
-    if (regressed > 0) {
+    if (a->fails > 0) {
         fprintf(f,
-                "<p class=\"answer bad\">Regressed: %" PRId64 " of %" PRId64 " results (%" PRId64
-                " now fail, %" PRId64 " have a larger error), %zu kernel%s and "
+                "<p class=\"answer bad\">Regressed: %" PRId64 " of %" PRId64
+                " results passed before and fail now, %zu kernel%s and "
                 "operation%s concerned.</p>\n",
-                regressed, a->compared, a->fails, a->grew, kernels, kernels == 1 ? "" : "s",
-                kernels == 1 ? "" : "s");
+                a->fails, a->compared, kernels, kernels == 1 ? "" : "s", kernels == 1 ? "" : "s");
     } else if (a->compared > 0) {
         fprintf(f,
                 "<p class=\"answer good\">No regression: %" PRId64 " of %" PRId64
@@ -37,14 +35,14 @@ static void write_headline(struct mla_page *page)
         fputs("<p class=\"answer\">Nothing to compare yet: no case was judged by two runs.</p>\n",
               f);
     }
-    fprintf(f,
-            "<p>%s%" PRId64 " failing now%s; %" PRId64
-            " passed once and are not judged now. A result is "
-            "one kernel on one case; the database holds %" PRId64
-            " verdicts and counted cases of %zu "
-            "runs.</p>\n",
-            a->failing > 0 ? "<b class=\"bad\">" : "", a->failing, a->failing > 0 ? "</b>" : "",
-            a->lost, a->verdicts, page->report->runs_n);
+    fprintf(
+        f,
+        "<p>%s%" PRId64 " failing now%s; %" PRId64 " pass with a larger error than before; %" PRId64
+        " passed once and are not judged now. A result is "
+        "one kernel on one case; the database holds %" PRId64 " verdicts and counted cases of %zu "
+        "runs.</p>\n",
+        a->failing > 0 ? "<b class=\"bad\">" : "", a->failing, a->failing > 0 ? "</b>" : "",
+        a->grew, a->lost, a->verdicts, page->report->runs_n);
 }
 
 /* Which kernel, how much, since when: one line each. */
@@ -156,7 +154,7 @@ static void write_changes(struct mla_page *page)
         return;
     }
     fprintf(page->file,
-            "<h3>Regressed cases, gravest first</h3>\n<p class=\"soft\">%zu of %" PRId64
+            "<h3>Cases that got worse, gravest first</h3>\n<p class=\"soft\">%zu of %" PRId64
             " shown.</p>\n<div class=\"scroll\"><table><thead><tr><th>case</th><th>kernel</th>"
             "<th>err/B</th><th>what</th><th>since</th><th>last better</th>"
             "<th>reason</th></tr></thead><tbody>\n",
@@ -193,7 +191,7 @@ void mla_page_answer(struct mla_page *page)
     fputs(
         "<h3>By operation and kernel</h3>\n<div class=\"scroll\"><table><thead><tr><th>kernel</th>"
         "<th class=\"n\">now<br>fail</th><th class=\"n\">error<br>grew</th>"
-        "<th>worst err/B<br>of those compared</th><th>regressed since</th>"
+        "<th>worst err/B<br>of those compared</th><th>worse since</th>"
         "<th class=\"n\">failing</th><th class=\"n\">judged</th><th "
         "class=\"n\">only<br>counted</th><th class=\"n\">compared</th>"
         "<th class=\"n\">lost</th><th class=\"n\">not<br>judged</th><th>last run</th>"

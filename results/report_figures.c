@@ -147,8 +147,10 @@ void mla_report_add_change(struct mla_report *report, struct mla_subject *subjec
     if (!fails && !grew) {
         return;
     }
-    bool first = subject->fails + subject->grew == 0;
-    subject->since = first || change.since < subject->since ? change.since : subject->since;
+    if (fails || subject->fails == 0) { /* of the regressions, if there are any */
+        bool first = fails ? subject->fails == 0 : subject->grew == 0;
+        subject->since = first || change.since < subject->since ? change.since : subject->since;
+    }
     subject->fails += fails;
     subject->grew += grew;
     subject->growth = grew ? fmax(subject->growth, change.ratio - change.before) : subject->growth;

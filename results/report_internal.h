@@ -15,7 +15,7 @@
 
 #define MLA_REPORT_BINS    64  /* half octaves of a parameter */
 #define MLA_REPORT_ULPS    33  /* octaves of ulp: up to 2^-8, 2^-7, .., beyond 2^23 */
-#define MLA_REPORT_CHANGES 100 /* regressed cases that are named */
+#define MLA_REPORT_CHANGES 100 /* cases that got worse and are named */
 #define MLA_REPORT_COMMITS 60  /* of the trend: the last ones */
 #define MLA_SHAPE_X        22  /* octaves of keys */
 #define MLA_SHAPE_Y        12  /* octaves of ranks or heads */
@@ -89,8 +89,8 @@ struct mla_subject {
     int64_t compared, fails, grew, lost;
     double growth;                  /* of err/B, the largest where it grew */
     double worst_before, worst_now; /* of the cases compared; negative: none */
-    size_t since;                   /* the earliest run that something regressed in */
-    struct mla_point worst;         /* err/B */
+    size_t since;           /* the earliest run that a case fails since; none: whose error grew */
+    struct mla_point worst; /* err/B */
     struct mla_point max_ulp, p99_ulp;
     int64_t measured;                  /* cases with statistics */
     double rounded_sum, rounded_least; /* percent */

@@ -127,8 +127,7 @@ void mla_report_json(struct mla_report *r, FILE *f)
             "{\"regressed\":%" PRId64 ",\"fails\":%" PRId64 ",\"grew\":%" PRId64
             ",\"lost\":%" PRId64 ",\"failing\":%" PRId64 ",\"compared\":%" PRId64
             ",\"cases\":%" PRId64 ",\"verdicts\":%" PRId64 ",\"kernels\":[",
-            a->fails + a->grew, a->fails, a->grew, a->lost, a->failing, a->compared, a->cases,
-            a->verdicts);
+            a->fails, a->fails, a->grew, a->lost, a->failing, a->compared, a->cases, a->verdicts);
     for (size_t i = 0; i < r->subjects_n; i++) {
         if (mla_page_shows(&r->subjects[i])) {
             fputs(first ? "\n" : ",\n", f);
@@ -136,7 +135,7 @@ void mla_report_json(struct mla_report *r, FILE *f)
             first = false;
         }
     }
-    fputs("],\n\"regressions\":[", f);
+    fputs("],\n\"worse\":[", f);
     for (size_t i = 0; i < r->changes_n; i++) {
         fputs(i == 0 ? "\n" : ",\n", f);
         write_change(r, f, &r->changes[i]);

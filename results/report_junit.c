@@ -9,11 +9,11 @@
 #include "results/report_page.h"
 #include "results/report_text.h"
 
-static size_t changes_of(const struct mla_report *r, size_t subject)
+static size_t failures_of(const struct mla_report *r, size_t subject)
 {
     size_t n = 0;
     for (size_t i = 0; i < r->changes_n; i++) {
-        n += r->changes[i].subject == subject;
+        n += r->changes[i].subject == subject && r->changes[i].kind == MLA_FAILS;
     }
     return n;
 }
@@ -26,9 +26,10 @@ static void write_failure(struct mla_report *r, FILE *f, const struct mla_change
     mla_report_reason(r, c->verdict, &word, &reason);
     fprintf(f, "<testcase classname=\"%s.", mla_subject_op(s));
     mla_text_html(f, s->kernel);
-    fprintf(f, "\" name=\"%s\"><failure type=\"%s\" message=\"since run %" PRId64 ", commit ",
-            row != NULL ? row->id : "", c->kind == MLA_FAILS ? "passed-now-fails" : "error-grew",
-            r->runs[c->since].id);
+    fprintf(f,
+            "\" name=\"%s\"><failure type=\"passed-now-fails\" message=\"since run %" PRId64
+            ", commit ",
+            row != NULL ? row->id : "", r->runs[c->since].id);
     mla_text_html(f, r->runs[c->since].commit);
     if (c->ratio >= 0) {
         fprintf(f, ", err/B %.3g", c->ratio);
@@ -48,20 +49,20 @@ static void write_failure(struct mla_report *r, FILE *f, const struct mla_change
 static void write_suite(struct mla_report *r, FILE *f, size_t subject)
 {
     const struct mla_subject *s = &r->subjects[subject];
-    size_t failures = changes_of(r, subject);
+    size_t failures = failures_of(r, subject);
     char *name = mla_subject_name(s);
     fprintf(f, "<testsuite name=\"%s/", mla_subject_op(s));
     mla_text_html(f, name);
     fprintf(f, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%d\" time=\"%.3f\">\n",
             failures + 1, failures, s->compared == 0, s->kernel_seconds);
     for (size_t i = 0; i < r->changes_n; i++) {
-        if (r->changes[i].subject == subject) {
+        if (r->changes[i].subject == subject && r->changes[i].kind == MLA_FAILS) {
             write_failure(r, f, &r->changes[i]);
         }
     }
     fprintf(f, "<testcase classname=\"%s.", mla_subject_op(s));
     mla_text_html(f, s->kernel);
-    int64_t unnamed = s->fails + s->grew - (int64_t)failures;
+    int64_t unnamed = s->fails - (int64_t)failures;
     fprintf(f, "\" name=\"%" PRId64 " other compared cases%s\">%s</testcase>\n</testsuite>\n",
             s->compared - (int64_t)failures, unnamed > 0 ? ", some of them regressed" : "",
             s->compared == 0 ? "<skipped message=\"no case was judged by two runs\"/>" : "");
@@ -70,15 +71,16 @@ static void write_suite(struct mla_report *r, FILE *f, size_t subject)
 
 void mla_report_junit(struct mla_report *r, FILE *f)
 {
-    size_t suites = 0;
+    size_t suites = 0, failures = 0;
     for (size_t i = 0; i < r->subjects_n; i++) {
         suites += mla_page_shows(&r->subjects[i]);
+        failures += failures_of(r, i);
     }
     fprintf(
         f,
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"mlacheck\" tests=\"%zu\" "
         "failures=\"%zu\">\n",
-        suites + r->changes_n, r->changes_n);
+        suites + failures, failures);
     for (size_t i = 0; i < r->subjects_n; i++) {
         if (mla_page_shows(&r->subjects[i])) {
             write_suite(r, f, i);

@@ -34,18 +34,17 @@ static void write_run(FILE *f, const struct mla_run_row *run)
 static void write_answer(struct mla_report *r, FILE *f)
 {
     const struct mla_report_answer *a = &r->answer;
-    if (a->fails + a->grew > 0) {
-        fprintf(f,
-                "**Regressed: %" PRId64 " of %" PRId64 " results** (%" PRId64 " now fail, %" PRId64
-                " have a larger error).",
-                a->fails + a->grew, a->compared, a->fails, a->grew);
+    if (a->fails > 0) {
+        fprintf(f, "**Regressed: %" PRId64 " of %" PRId64 " results** passed before and fail now.",
+                a->fails, a->compared);
     } else if (a->compared > 0) {
         fprintf(f, "**No regression**: %" PRId64 " results were compared with earlier runs.",
                 a->compared);
     } else {
         fputs("**Nothing to compare yet**: no case was judged by two runs.", f);
     }
-    fprintf(f, " %" PRId64 " of %" PRId64 " failing now.\n", a->failing, a->cases);
+    fprintf(f, " %" PRId64 " of %" PRId64 " failing now, %" PRId64 " pass with a larger error.\n",
+            a->failing, a->cases, a->grew);
 }
 
 static void write_case(struct mla_report *r, FILE *f, const struct mla_subject *s, int64_t testcase)
@@ -63,7 +62,7 @@ static void write_changes(struct mla_report *r, FILE *f)
     for (size_t i = 0; i < r->changes_n && i < CASES_SHOWN; i++) {
         const struct mla_change *c = &r->changes[i];
         const struct mla_subject *s = &r->subjects[c->subject];
-        fputs(i == 0 ? "\n### Regressed, gravest first\n\n- " : "- ", f);
+        fputs(i == 0 ? "\n### Worse than before, gravest first\n\n- " : "- ", f);
         write_name(f, s);
         fprintf(f, ": %s", c->kind == MLA_FAILS ? "passed, now fails" : "error grew");
         if (c->before >= 0 && c->ratio >= 0) {
@@ -170,7 +169,7 @@ void mla_report_csv(struct mla_report *r, FILE *f)
     fputs(
         "op,kernel,sanitizer,run,commit,dirty,unsupported,pass,unjudged,refused,fail_improbable,"
         "timeout,"
-        "crash,fail_certain,tallied,compared,regressed_fails,regressed_grew,lost,"
+        "crash,fail_certain,tallied,compared,fails,grew,lost,"
         "compared_before_err_over_bound,compared_now_err_over_bound,max_err_over_bound,"
         "max_err_over_bound_case,max_ulp,max_ulp_case,p99_ulp,p99_ulp_case,measured,"
         "mean_rounded_percent,min_rounded_percent,bias_se,bias_outward_se,kernel_seconds,repro\r\n",
@@ -190,7 +189,7 @@ void mla_report_github(struct mla_report *r, FILE *f)
         const struct mla_subject *s = &r->subjects[c->subject];
         const struct mla_case_row *row = mla_report_case(r, c->testcase);
         char *repro = row != NULL ? mla_report_repro(s->kernel, row->line) : NULL;
-        fprintf(f, "::error title=%s/", mla_subject_op(s));
+        fprintf(f, "::%s title=%s/", c->kind == MLA_FAILS ? "error" : "warning", mla_subject_op(s));
         mla_text_github(f, s->kernel);
         fprintf(f, " %s::since run %" PRId64 ", commit ",
                 c->kind == MLA_FAILS ? "passed and now fails" : "has a larger error",
@@ -207,8 +206,8 @@ void mla_report_github(struct mla_report *r, FILE *f)
     fprintf(f,
             "::%s title=mlacheck report::%" PRId64 " of %" PRId64
             " results compared regressed; %" PRId64 " failing now\n",
-            a->fails + a->grew > 0 ? "error"
-            : a->failing > 0       ? "warning"
-                                   : "notice",
-            a->fails + a->grew, a->compared, a->failing);
+            a->fails > 0     ? "error"
+            : a->failing > 0 ? "warning"
+                             : "notice",
+            a->fails, a->compared, a->failing);
 }

@@ -195,6 +195,27 @@ static void answer_is_right(void **state)
     assert_int_equal(mla_store_close(store), MLA_STORE_OK);
 }
 
+/* An error that grew before does not date what fails since. */
+static void since_is_the_regressions(void **state)
+{
+    struct mla_store *store = test_open(test_path(*state, "since.db"));
+    struct mla_report *report;
+    const double first[] = {0.25, 0.5, 0.5};
+    for (int i = 0; i < 3; i++) {
+        begin(store, (const char *[]){"aaaa111", "bbbb222", "cccc333"}[i], "");
+        judge(store, 1, "scalar", "pass", first[i]);
+        judge(store, 2, "scalar", i < 2 ? "pass" : "fail-certain", 0.25);
+        assert_int_equal(mla_store_flush(store), MLA_STORE_OK);
+        assert_int_equal(mla_report_read(store, &report), MLA_STORE_OK);
+        const struct mla_subject *s = &report->subjects[0];
+        assert_int_equal(s->grew, i > 0);
+        assert_int_equal(s->fails, i > 1);
+        assert_true(i == 0 || report->runs[s->since].id == i + 1);
+        mla_report_free(report);
+    }
+    mla_store_close(store);
+}
+
 /* Faults are planted to be found: they are no news. */
 static void planted_faults_are_no_regression(void **state)
 {
@@ -248,7 +269,7 @@ static void html_is_whole_and_harmless(void **state)
     assert_null(strchr(html, '\x01'));
     assert_null(strchr(html, '\xff'));
     assert_non_null(strstr(html, "&lt;script&gt;alert(1)&lt;/script&gt;"));
-    assert_non_null(strstr(html, "Regressed: 2 of 2 results"));
+    assert_non_null(strstr(html, "Regressed: 1 of 2 results"));
     /* every plot is drawn: ulp twice, L, R, the trend, two heat maps */
     assert_true(count(html, "<figure>") >= 7);
     assert_int_equal(count(html, "<figure>"), count(html, "role=\"img\""));
@@ -283,7 +304,7 @@ static void json_is_json(void **state)
         }
         (void)strcpy(to, "')");
         assert_int_equal(test_number(path, sql), 1);
-        assert_non_null(strstr(json, i == 0 ? "\"regressed\":2" : "\"ruleId\":\"MLA1001\""));
+        assert_non_null(strstr(json, i == 0 ? "\"regressed\":1" : "\"ruleId\":\"MLA1001\""));
         free(sql);
         free(json);
     }
@@ -297,15 +318,17 @@ static void other_formats_are_harmless(void **state)
     char *markdown = render(store, MLA_REPORT_MARKDOWN);
     assert_null(strstr(xml, "<script"));
     assert_null(strstr(xml, "]]>"));
-    assert_int_equal(count(xml, "<failure "), 2);
+    assert_int_equal(count(xml, "<failure "), 1);
     assert_non_null(strstr(csv, "\"'=k\"\"'<script>")); /* no formula, quotes doubled */
     assert_int_equal(count(csv, "\r\n"), 3);            /* head, with and without sanitizer */
     assert_null(strstr(markdown, "| ring/=k\"'<script>"));
-    assert_non_null(strstr(markdown, "**Regressed: 2 of 2 results**"));
+    assert_non_null(strstr(markdown, "**Regressed: 1 of 2 results**"));
     /* one command a line, none within */
     char *annotations = render(store, ANNOTATIONS);
     assert_int_equal(count(annotations, "\n"), 3);
     assert_int_equal(count(annotations, "::"), 6);
+    assert_int_equal(count(annotations, "::error "), 2);   /* the case that fails, and the answer */
+    assert_int_equal(count(annotations, "::warning "), 1); /* the one whose error grew */
     free(annotations);
     free(xml);
     free(csv);
@@ -369,6 +392,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rule_finds_what_got_worse),
         cmocka_unit_test(answer_is_right),
+        cmocka_unit_test(since_is_the_regressions),
         cmocka_unit_test(planted_faults_are_no_regression),
         cmocka_unit_test(tallies_and_empty),
         cmocka_unit_test(html_is_whole_and_harmless),

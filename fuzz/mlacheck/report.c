@@ -113,17 +113,17 @@ static void say(const struct mla_options *o, const struct mla_report_answer *a,
 {
     if (place->is_stdout)
         return;
-    int64_t regressed = a->fails + a->grew;
     if (a->compared == 0)
         printf("nothing to compare: no case was judged by two runs");
     else
-        printf("%" PRId64 " of %" PRId64 " results compared regressed", regressed, a->compared);
-    printf("; %" PRId64 " failing now\nreport: %s\n", a->failing, place->path);
+        printf("%" PRId64 " of %" PRId64 " results compared regressed", a->fails, a->compared);
+    printf("; %" PRId64 " failing now, %" PRId64 " pass with a larger error\nreport: %s\n",
+           a->failing, a->grew, place->path);
     if (o->json)
         printf("{\"regressed\":%" PRId64 ",\"fails\":%" PRId64 ",\"grew\":%" PRId64
                ",\"lost\":%" PRId64 ",\"failing\":%" PRId64 ",\"compared\":%" PRId64
                ",\"cases\":%" PRId64 ",\"verdicts\":%" PRId64 "}\n",
-               regressed, a->fails, a->grew, a->lost, a->failing, a->compared, a->cases,
+               a->fails, a->fails, a->grew, a->lost, a->failing, a->compared, a->cases,
                a->verdicts);
 }
 
