@@ -173,6 +173,12 @@ static void write_data(FILE *file, const struct mla_plot *plot)
     }
 }
 
+/* An end by itself; a logarithmic one a millionth further out, or gnuplot leaves its tick out at times. */
+static double end_of(double end, bool log, int outward)
+{
+    return log ? end * (1 + outward * 1e-6) : end;
+}
+
 static void write_plot(FILE *file, const struct mla_plot *plot, size_t number)
 {
     fprintf(file, "reset\nset encoding utf8\n");
@@ -189,7 +195,9 @@ static void write_plot(FILE *file, const struct mla_plot *plot, size_t number)
             "set xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\nset xlabel \"%s\"\nset ylabel \"%s\"\n"
             "set tics scale 0.5 nomirror\nunset key\nset border 3\n"
             "set grid xtics ytics lt 1 lc rgb '#0a0a0a' lw 0.5\n",
-            plot->x_low, plot->x_high, plot->y_low, plot->y_high, plot->x_label, plot->y_label);
+            end_of(plot->x_low, plot->x_log, -1), end_of(plot->x_high, plot->x_log, 1),
+            end_of(plot->y_low, plot->y_log, -1), end_of(plot->y_high, plot->y_log, 1),
+            plot->x_label, plot->y_label);
     write_data(file, plot);
 }
 

@@ -201,7 +201,7 @@ static bool add_trend(const struct mla_report *report, struct mla_plot *plots, s
 /* It ended, took a second at least (times are whole seconds) and judged something. */
 static bool is_timed(const struct mla_run_row *run)
 {
-    return run->seconds >= 1 && run->cases > 0;
+    return run->seconds > 0.5 && run->cases > 0; /* whole seconds, but as shares of a day */
 }
 
 static bool add_speed(const struct mla_report *report, struct mla_plot *plots, size_t *n)
