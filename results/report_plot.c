@@ -125,7 +125,7 @@ static void write_powers(FILE *file, char axis, double base, double low, double 
     fprintf(file, "set logscale %c %g\nset %ctics rotate by 0 (", axis, base, axis);
     for (int i = first; i <= last; i += step) {
         double value = pow(base, i);
-        if (value < (base < 10 ? 1e4 : 1e5) && value > (base < 10 ? 0.01 : 0.9e-3)) {
+        if (value < 0.9e4 && value > (base < 10 ? 0.01 : 0.9e-3)) { /* %.4g holds it */
             fprintf(file, "%s\"%.4g\" %.9g", i == first ? "" : ", ", value, value);
         } else {
             fprintf(file, "%s\"%g^%d\" %.9g", i == first ? "" : ", ", base, i, value);

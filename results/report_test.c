@@ -168,6 +168,15 @@ static char *render(struct mla_store *store, enum mla_report_format format)
     return text;
 }
 
+static size_t count(const char *text, const char *part)
+{
+    size_t n = 0;
+    for (const char *at = strstr(text, part); at != NULL; at = strstr(at + 1, part)) {
+        n++;
+    }
+    return n;
+}
+
 static void answer_is_right(void **state)
 {
     const char *path = test_path(*state, "answer.db");
@@ -245,17 +254,21 @@ static void tallies_and_empty(void **state)
     assert_int_equal(mla_report_answer(report).verdicts, 1000);
     assert_int_equal(report->subjects[0].tallied, 1000);
     mla_report_free(report);
-    free(render(store, MLA_REPORT_HTML)); /* nothing to plot but the runs */
-    mla_store_close(store);
-}
-
-static size_t count(const char *text, const char *part)
-{
-    size_t n = 0;
-    for (const char *at = strstr(text, part); at != NULL; at = strstr(at + 1, part)) {
-        n++;
+    free(render(store, MLA_REPORT_HTML)); /* nothing to plot */
+    /* One run: a plot with the names of both axes, of the run and of both ends of the scale. */
+    for (int seconds = 1; seconds <= 2; seconds++) {
+        char sql[160];
+        (void)snprintf(sql, sizeof sql,
+                       "UPDATE run SET started = '2026-01-01T10:00:00Z',"
+                       " ended = '2026-01-01T10:00:0%dZ'",
+                       seconds);
+        test_exec(test_path(*state, "tally.db"), sql);
+        char *html = render(store, MLA_REPORT_HTML);
+        assert_int_equal(count(html, "<figure>"), 1);
+        assert_int_equal(count(html, "<text"), 5);
+        free(html);
     }
-    return n;
+    mla_store_close(store);
 }
 
 static void html_is_whole_and_harmless(void **state)
