@@ -36,10 +36,22 @@ void mla_case_init(struct mla_case *test, enum mla_op op)
                                             .softmax_scale = 0x1.555556p-5f}; /* 576^-0.5 */
 }
 
+static void set_version(struct mla_case *test)
+{
+    test->version = test->data[0] != '\0' ? 3 : test->bits != MLA_CASE_BITS_ALL ? 2 : 1;
+}
+
 void mla_case_set_bits(struct mla_case *test, int64_t bits)
 {
     test->bits = bits;
-    test->version = bits == MLA_CASE_BITS_ALL ? 1 : 2;
+    set_version(test);
+}
+
+void mla_case_set_data(struct mla_case *test, const char *data)
+{
+    memset(test->data, 0, sizeof test->data);
+    memcpy(test->data, data, strnlen(data, sizeof test->data - 1));
+    set_version(test);
 }
 
 static int64_t saturate(__int128 value)

@@ -14,7 +14,7 @@
 #include "fuzz/number.h"
 #include "impl/mla.h"
 
-#define MLA_CASE_VERSION   2    /* the newest; a case is written in the oldest that can say it */
+#define MLA_CASE_VERSION   3    /* the newest; a case is written in the oldest that can say it */
 #define MLA_CASE_LINE_MAX  2048 /* bytes of the longest canonical line, with its terminator */
 #define MLA_CASE_ID_BYTES  65   /* SHA-256 in hex, with its terminator */
 #define MLA_CASE_SET_MAX   2
@@ -140,6 +140,8 @@ struct mla_case {
     size_t put_n;
     int64_t bits; /* significand bits that the recipe's finite inputs keep, 1 .. 8; 8: all of them.
                      Less is what version 2 of the line can say */
+    char data[MLA_CASE_ID_BYTES]; /* SHA-256 of a file that holds the inputs (data_file.h), in hex;
+                                     "": made by the recipe. Version 3 */
 };
 
 #define MLA_CASE_BITS_ALL 8 /* of a bf16, the leading one counted */
@@ -189,8 +191,9 @@ int64_t mla_case_bytes(const struct mla_case *test);
 int64_t mla_case_truth_bytes(const struct mla_case *test);
 int64_t mla_case_work(const struct mla_case *test);
 
-/* Set `bits`, and the version of the line that says it. */
+/* Set `bits` or `data`, and the version of the line that says it. */
 void mla_case_set_bits(struct mla_case *test, int64_t bits);
+void mla_case_set_data(struct mla_case *test, const char *data);
 
 /* Columns of a key, columns that serve as value, and the scale in force. */
 int64_t mla_case_width(const struct mla_case *test);

@@ -216,6 +216,15 @@ static const char *recipe_problem(const struct mla_case *test, char error[MLA_CA
     else if (test->has_future && test->future < 0)
         snprintf(error, MLA_CASE_ERROR_MAX, "future = %" PRId64 ": must be >= 0 or -",
                  test->future);
+    else if (test->data[0] != '\0' &&
+             (test->family != 0 || test->region != MLA_REGION_NORMAL || test->amount != 0 ||
+              test->has_future || test->bits != MLA_CASE_BITS_ALL))
+        snprintf(error, MLA_CASE_ERROR_MAX,
+                 "data = file: there is no recipe then: family=upstream region=normal amount=0 "
+                 "future=- bits=8");
+    else if (test->data[0] != '\0' && mla_case_is_thin(test))
+        snprintf(error, MLA_CASE_ERROR_MAX,
+                 "data = file: caches of more than 2^31 elements come from recipes only");
     else if (test->bits < 1 || test->bits > MLA_CASE_BITS_ALL)
         snprintf(error, MLA_CASE_ERROR_MAX, "bits = %" PRId64 ": must be 1 .. 8", test->bits);
     else

@@ -96,7 +96,8 @@ static const struct mla_field ring_fields[] = {
     {"slow", MLA_FIELD_FLAG, AT(slow), 0, NULL},
     {"set", MLA_FIELD_SET, AT(set), 0, NULL},
     {"put", MLA_FIELD_PUT, AT(put), 0, NULL},
-    {"bits", MLA_FIELD_INT, AT(bits), 0, NULL}, /* since version 2 */
+    {"bits", MLA_FIELD_INT, AT(bits), 0, NULL},  /* since version 2 */
+    {"data", MLA_FIELD_DATA, AT(data), 0, NULL}, /* since version 3 */
 };
 
 static const struct mla_field sparse_fields[] = {
@@ -125,16 +126,18 @@ static const struct mla_field sparse_fields[] = {
     {"slow", MLA_FIELD_FLAG, AT(slow), 0, NULL},
     {"set", MLA_FIELD_SET, AT(set), 0, NULL},
     {"put", MLA_FIELD_PUT, AT(put), 0, NULL},
-    {"bits", MLA_FIELD_INT, AT(bits), 0, NULL}, /* since version 2 */
+    {"bits", MLA_FIELD_INT, AT(bits), 0, NULL},  /* since version 2 */
+    {"data", MLA_FIELD_DATA, AT(data), 0, NULL}, /* since version 3 */
 };
 
-/* How many of the fields at the end came after version 1. */
-#define SINCE_2 1
+/* How many of the fields at the end came after version 1, and after version 2. */
+#define SINCE_2 2
+#define SINCE_3 1
 
 const struct mla_field *mla_case_fields_of(enum mla_op op, int64_t version, size_t *fields_n)
 {
     *fields_n = op == MLA_OP_RING ? COUNT(ring_fields) : COUNT(sparse_fields);
-    *fields_n -= version < 2 ? SINCE_2 : 0;
+    *fields_n -= version < 2 ? SINCE_2 : version < 3 ? SINCE_3 : 0;
     return op == MLA_OP_RING ? ring_fields : sparse_fields;
 }
 

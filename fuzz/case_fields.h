@@ -17,7 +17,8 @@ enum mla_field_kind {
     MLA_FIELD_OPTIONAL_INT,   /* "-" when the flag at has_offset is 0 */
     MLA_FIELD_OPTIONAL_FLOAT, /* likewise */
     MLA_FIELD_SET,            /* the violations */
-    MLA_FIELD_PUT             /* the overrides */
+    MLA_FIELD_PUT,            /* the overrides */
+    MLA_FIELD_DATA            /* "file:" and a SHA-256 in hex */
 };
 
 struct mla_field {

@@ -86,6 +86,43 @@ static void test_few_bits_are_version_two(void **state)
     assert_string_equal(line, old);
 }
 
+/* Version 3 adds `data`: a file in the recipe's place, which no search may change the shape of. */
+static void test_a_file_is_version_three(void **state)
+{
+    static const char hash[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    struct mla_case test, again;
+    char line[MLA_CASE_LINE_MAX], old[MLA_CASE_LINE_MAX], error[MLA_CASE_ERROR_MAX];
+    (void)state;
+    mla_case_init(&test, MLA_OP_SPARSE);
+    mla_case_format(&test, old);
+    mla_case_set_data(&test, hash);
+    size_t n = mla_case_format(&test, line);
+    assert_memory_equal(line, "sparse v=3 S=1", 14);
+    assert_non_null(strstr(line, " put=- bits=8 data=file:0123456789abcdef"));
+    parse(line, &again);
+    assert_string_equal(again.data, hash);
+    assert_null(mla_case_problem(&again, INT64_MAX, error));
+    mla_case_decode((const uint8_t *)line, n, MLA_OP_SPARSE, false, &again);
+    assert_string_equal(again.data, "");
+    const char *wrong[] = {"file:0123456789ABCDEF", "file:0123", "disk:0123456789abcdef", "-"};
+    for (int i = 0; i < 4; i++) {
+        snprintf(strstr(line, "data="), 100, "data=%s", wrong[i]);
+        assert_int_equal(mla_case_parse(line, strlen(line), &again, error), MLA_ERR_PARAM);
+        assert_non_null(strstr(error, "data"));
+    }
+    again = test; /* coins would be the recipe's */
+    again.family = mla_family_find("profile");
+    assert_false(mla_case_has_sign_coins(&again));
+    assert_non_null(mla_case_problem(&again, INT64_MAX, error));
+    mla_case_set_bits(&test, 3);
+    assert_non_null(mla_case_problem(&test, INT64_MAX, error));
+    mla_case_set_data(&test, "");
+    assert_int_equal(test.version, 2);
+    mla_case_set_bits(&test, MLA_CASE_BITS_ALL);
+    mla_case_format(&test, line);
+    assert_string_equal(line, old);
+}
+
 static void test_damaged_lines_are_refused(void **state)
 {
     char line[sizeof ring_line], again[MLA_CASE_LINE_MAX], error[MLA_CASE_ERROR_MAX];
@@ -125,7 +162,7 @@ static void test_refusals_name_the_field(void **state)
     refused("", "op");
     refused("rink v=1", "op");
     refused("ring", "'v'");
-    refused("ring v=3 R=1", "v = '3'");
+    refused("ring v=4 R=1", "v = '4'");
     refused("ring v=0 R=1", "v = '0'");
     refused("ring R=2", "'v'");
     snprintf(line, sizeof line, "%s ", ring_line); /* a field of nothing after the last */
@@ -272,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_line_means_what_it_says),
         cmocka_unit_test(test_line_round_trip_and_id),
         cmocka_unit_test(test_few_bits_are_version_two),
+        cmocka_unit_test(test_a_file_is_version_three),
         cmocka_unit_test(test_damaged_lines_are_refused),
         cmocka_unit_test(test_refusals_name_the_field),
         cmocka_unit_test(test_problems_are_found),

@@ -93,6 +93,9 @@ static void put_field(struct writer *w, const struct mla_case *test, const struc
     case MLA_FIELD_PUT:
         put_overrides(w, test);
         break;
+    case MLA_FIELD_DATA:
+        put(w, "file:%s", at);
+        break;
     }
 }
 
@@ -237,6 +240,14 @@ static bool parse_overrides(struct span s, struct mla_case *test)
     return test->put_n > 0;
 }
 
+static bool parse_data(struct span s, char data[MLA_CASE_ID_BYTES])
+{
+    struct span kind = span_cut(&s, ':');
+    return span_is(kind, "file") && s.n == MLA_CASE_ID_BYTES - 1 &&
+           span_copy(s, data, MLA_CASE_ID_BYTES) &&
+           strspn(data, "0123456789abcdef") == MLA_CASE_ID_BYTES - 1;
+}
+
 static bool parse_name(struct span s, const struct mla_field *field, int32_t *value)
 {
     const char *name;
@@ -276,6 +287,8 @@ static const char *parse_field(struct span s, const struct mla_field *field, str
         return parse_violations(s, test) ? NULL : "- or field@position:value[;..], at most 2";
     case MLA_FIELD_PUT:
         return parse_overrides(s, test) ? NULL : "- or tensor.rank@element:hex[;..], at most 8";
+    case MLA_FIELD_DATA:
+        return parse_data(s, at) ? NULL : "file: and a SHA-256, 64 digits 0-9 a-f";
     }
     return "of a known kind";
 }
@@ -305,11 +318,12 @@ static int32_t parse_fields(struct span rest, struct mla_case *test, char error[
         if (rule != NULL)
             return refuse(error, fields[i].key, value, rule);
         if (i == 0 && (test->version < 1 || test->version > MLA_CASE_VERSION))
-            return refuse(error, "v", value, "1 or 2, the versions this program reads");
+            return refuse(error, "v", value, "1, 2 or 3, the versions this program reads");
         if (i == 0)
             fields = mla_case_fields_of((enum mla_op)test->op, test->version, &fields_n);
         if (fields[i].offset == offsetof(struct mla_case, bits) &&
-            (test->bits < 1 || test->bits >= MLA_CASE_BITS_ALL))
+            (test->bits < 1 || test->bits > MLA_CASE_BITS_ALL ||
+             (test->bits == MLA_CASE_BITS_ALL && test->version < 3)))
             return refuse(error, "bits", value, "1 .. 7 (all 8 is what v=1 says)");
     }
     return rest.n == 0 ? MLA_OK : refuse(error, "line", rest, "at its end after the last field");

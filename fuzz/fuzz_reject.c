@@ -6,6 +6,8 @@
  */
 #include "fuzz/target.h"
 
+const bool mla_target_reads_lines = true;
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     return mla_target_run(data, size, MLA_OP_RING, true);

@@ -13,6 +13,7 @@
 #include "fuzz/judge_internal.h"
 #include "fuzz/judge_sequence.h"
 #include "fuzz/kernels.h"
+#include "fuzz/output_hash.h"
 
 static void drop_truths(struct mla_subject *subject)
 {
@@ -94,7 +95,7 @@ bool mla_judge_offered(const struct mla_tensors *t, const struct mla_kernel *ker
     bool is_ring = t->test.op == MLA_OP_RING;
     const char *why = NULL;
     if (!mla_kernel_is_usable(kernel))
-        why = "the kernel is not usable on this CPU";
+        why = MLA_REASON_NOT_USABLE;
     else if (is_ring ? kernel->ring == NULL : kernel->sparse == NULL)
         why = "the kernel does not offer this operation";
     else if (t->test.set_n > 0)
@@ -186,30 +187,25 @@ static bool judge_energy(const struct mla_subject *subject, const struct mla_ker
     return likely;
 }
 
-static void judge_valid(struct mla_subject *subject, const struct mla_kernel *kernel,
-                        const struct mla_judge_options *options, struct mla_verdict *verdict)
+/* What the outputs say: values, then energy. false: nobody need ask further. */
+static bool judge_outputs(struct mla_subject *subject, const struct mla_kernel *kernel,
+                          const struct mla_judge_options *options, struct mla_verdict *verdict)
 {
-    bool clean = mla_judge_call(subject->tensors, kernel, options, NULL, verdict);
-    if (!clean && !(options->every_check && outputs_tell(subject, verdict)))
-        return;
-    if (options->no_oracle) {
-        judge_bits(subject, kernel, options, verdict);
-        return;
-    }
     double start = mla_call_clock();
     int32_t status = mla_rows_truths(subject, options->oracle_threads, options->plain_oracle);
     verdict->oracle_failed = status == MLA_ERR_INTERNAL;
-    if (status != MLA_OK) {
-        mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED, "the oracle failed with status %" PRId32,
-                         status);
-        return;
-    }
+    if (status != MLA_OK)
+        return mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED,
+                                "the oracle failed with status %" PRId32, status);
     bool inside = mla_judge_values(subject, kernel, verdict);
     bool likely =
         (inside || options->every_check) && judge_energy(subject, kernel, options, verdict);
     verdict->oracle_seconds = mla_call_clock() - start;
-    if (((inside && likely) || options->every_check) && verdict->rows_n > 0)
-        mla_judge_relations(subject, kernel, options, verdict);
+    return (inside && likely) || options->every_check;
+}
+
+static void check_rows(struct mla_verdict *verdict)
+{
     if (verdict->rows_n == 0)
         mla_verdict_fail(
             verdict, MLA_VERDICT_UNJUDGED,
@@ -218,15 +214,53 @@ static void judge_valid(struct mla_subject *subject, const struct mla_kernel *ke
             verdict->unspecified_n, verdict->nonfinite_n, verdict->range_n, verdict->no_bound_n);
 }
 
+static void judge_valid(struct mla_subject *subject, const struct mla_kernel *kernel,
+                        const struct mla_judge_options *options, struct mla_verdict *verdict)
+{
+    bool clean = mla_judge_call(subject->tensors, kernel, options, NULL, verdict);
+    if (!clean && !(options->every_check && outputs_tell(subject, verdict)))
+        return;
+    if (clean && options->output_hash)
+        verdict->output_hash = mla_output_hash(subject->tensors);
+    if (options->no_oracle) {
+        judge_bits(subject, kernel, options, verdict);
+        return;
+    }
+    bool further = judge_outputs(subject, kernel, options, verdict);
+    if (subject->truths_made && further && verdict->rows_n > 0)
+        mla_judge_relations(subject, kernel, options, verdict);
+    if (subject->truths_made)
+        check_rows(verdict);
+}
+
+static struct mla_verdict blank(const struct mla_judge_options *options)
+{
+    return (struct mla_verdict){.kind = MLA_VERDICT_PASS,
+                                .relation = "",
+                                .plain_oracle = options->plain_oracle,
+                                .max_value_ratio = -1,
+                                .max_stats_ratio = -1,
+                                .max_energy = -1};
+}
+
+struct mla_tensors *mla_subject_tensors(struct mla_subject *subject)
+{
+    return subject->tensors;
+}
+
+void mla_subject_judge_results(struct mla_subject *subject, const struct mla_kernel *kernel,
+                               const struct mla_judge_options *options, struct mla_verdict *verdict)
+{
+    *verdict = blank(options);
+    (void)judge_outputs(subject, kernel, options, verdict);
+    if (subject->truths_made)
+        check_rows(verdict);
+}
+
 void mla_subject_judge(struct mla_subject *subject, const struct mla_kernel *kernel,
                        const struct mla_judge_options *options, struct mla_verdict *verdict)
 {
-    *verdict = (struct mla_verdict){.kind = MLA_VERDICT_PASS,
-                                    .relation = "",
-                                    .plain_oracle = options->plain_oracle,
-                                    .max_value_ratio = -1,
-                                    .max_stats_ratio = -1,
-                                    .max_energy = -1};
+    *verdict = blank(options);
     if (!refresh(subject, verdict) || !mla_judge_offered(subject->tensors, kernel, verdict))
         return;
     if (subject->tensors->test.set_n > 0)

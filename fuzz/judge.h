@@ -27,6 +27,9 @@ enum mla_verdict_kind {
     MLA_VERDICTS_N
 };
 
+/* The reason of `unsupported` where the machine is to blame, not the kernel: who compares tells them apart. */
+#define MLA_REASON_NOT_USABLE "the kernel is not usable on this CPU"
+
 /* What speaks against a kernel. The first one gives the verdict; all that were asked are kept. */
 enum mla_detector {
     MLA_DETECTOR_TIER1 = 1,    /* an element or statistic outside its certified interval */
@@ -45,10 +48,11 @@ struct mla_verdict {
     uint32_t detected;    /* enum mla_detector, or-ed */
     uint32_t relations;   /* bit i: relation i applied and was looked at */
     const char *relation; /* name of the relation that failed, else "" */
-    bool all_relations;   /* whoever repeats it must ask for all relations */
-    char reason[256];     /* one line; "" for a plain pass */
-    char element[96];     /* the first offending or the worst element, out[..] */
-    bool has_row;         /* the failure is one of values: of this row */
+    const char *repro;  /* the command that repeats it; NULL: `run` with the kernel and the case */
+    bool all_relations; /* whoever repeats it must ask for all relations */
+    char reason[256];   /* one line; "" for a plain pass */
+    char element[96];   /* the first offending or the worst element, out[..] */
+    bool has_row;       /* the failure is one of values: of this row */
     struct mla_row row;
     double got, lo, hi; /* its value and accepted interval */
     double max_ratio;   /* worst err/B over all judged elements, 0 if all exact; of the statistics
@@ -65,6 +69,8 @@ struct mla_verdict {
     bool oracle_failed; /* the oracle contradicted itself: its fault, and the row's verdict none */
     double max_energy;  /* worst energy/threshold of the row-energy tests, -1: none made */
     struct mla_metrics metrics;
+    int64_t
+        output_hash; /* mla_output_hash of a call that ended as it must; 0: none, or not asked for */
     double kernel_seconds, oracle_seconds;
 };
 
@@ -89,10 +95,12 @@ struct mla_judge_options {
                               bits; <= 0: all that match drawn rows */
     bool every_check;      /* go on after a failure, to learn what else detects it; else the first
                              failure ends the judging. It changes `detected`, never the kind */
+    bool output_hash;      /* keep a hash of all outputs, for comparisons with later commits */
     double row_tests;      /* row-energy tests of the whole run, fixed before its first case;
                              <= 0: MLA_JUDGE_ROW_TESTS */
 };
 
+struct mla_tensors;
 /* A case with tensors made, rows drawn and (once asked for) their truths. */
 struct mla_subject;
 
@@ -104,6 +112,17 @@ void mla_subject_free(struct mla_subject *subject);
 /* Judge one kernel. May be called for many kernels; truths are computed once. */
 void mla_subject_judge(struct mla_subject *subject, const struct mla_kernel *kernel,
                        const struct mla_judge_options *options, struct mla_verdict *verdict);
+
+/*
+ * Judge results that are there already, in the subject's outputs (mla_exchange_result_load), against the
+ * model and the promises of a kernel that is not called: values, statistics and the energy of rows. Of
+ * the options oracle_threads, plain_oracle, every_check and row_tests count.
+ */
+void mla_subject_judge_results(struct mla_subject *subject, const struct mla_kernel *kernel,
+                               const struct mla_judge_options *options,
+                               struct mla_verdict *verdict);
+/* The tensors of a subject, to put results into. */
+struct mla_tensors *mla_subject_tensors(struct mla_subject *subject);
 
 /* Row-energy tests that judging one kernel on this case can make; 0 where signs are no coins. */
 double mla_judge_row_tests(const struct mla_case *test);

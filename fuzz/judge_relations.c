@@ -176,6 +176,7 @@ static enum mla_tie tie_of(const struct mla_tensors *first, const struct mla_rel
     if ((relation->operations >> first->test.op & 1u) == 0 ||
         (moves && mla_case_is_thin(&first->test)) ||
         (relation->is_beside && MLA_THREADS_ARE_WATCHED) ||
+        (relation->remake && first->test.data[0] != '\0') || /* a file is no recipe */
         (kernel->promises & relation->needs) != relation->needs)
         return MLA_TIE_NONE;
     enum mla_tie tie = relation->vary == NULL ? MLA_TIE_BITS : relation->vary(first, varied);

@@ -33,6 +33,8 @@ bool mla_sequence_make(struct mla_sequence *sequence, const struct mla_relation 
          i++) {
         struct mla_verdict unoffered = {.relation = ""};
         struct mla_tensors *tensors;
+        mla_case_set_data(&earlier.test,
+                          ""); /* other shapes have no file, other contents no need */
         if (mla_tensors_make(&earlier.test, 0, &tensors, error) != MLA_OK)
             return false;
         if (!mla_judge_offered(tensors, kernel, &unoffered)) {

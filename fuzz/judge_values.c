@@ -60,14 +60,24 @@ const float *mla_judge_stats_of(const struct mla_tensors *t, struct mla_row row,
     return base;
 }
 
+/* An element, and its bits in bf16: rounded, if it is of another format. */
+static double value_of(const struct mla_tensors *t, struct mla_row row, int64_t column,
+                       uint16_t *bits)
+{
+    int64_t place = mla_judge_place(t, row, column);
+    *bits = t->test.op == MLA_OP_RING ? t->out[row.rank][place] : t->sparse.out[place];
+    const float *wide = t->wide[row.rank];
+    return (double)(wide != NULL ? wide[place] : mla_number_from_bf16(*bits));
+}
+
 static void record_worst(const struct mla_tensors *t, struct mla_row row, int64_t column,
-                         double got, const struct mla_bound *bound, struct mla_verdict *verdict)
+                         double got, struct mla_bound_ends ends, struct mla_verdict *verdict)
 {
     mla_judge_element(t, row, column, verdict->element);
     verdict->row = row;
     verdict->got = got;
-    verdict->lo = (double)bound->lo;
-    verdict->hi = (double)bound->hi;
+    verdict->lo = ends.lo;
+    verdict->hi = ends.hi;
 }
 
 /* One element. Accepted iff it is a number inside [lo, hi]; NaN fails every comparison. */
@@ -75,17 +85,20 @@ static bool judge_element(const struct mla_tensors *t, struct mla_row row, int64
                           const struct mla_model *model, const struct mla_bound *bound,
                           struct mla_metrics_sums *sums, struct mla_verdict *verdict)
 {
-    uint16_t bits = t->test.op == MLA_OP_RING ? t->out[row.rank][mla_judge_place(t, row, column)]
-                                              : t->sparse.out[mla_judge_place(t, row, column)];
-    double got = (double)mla_number_from_bf16(bits);
-    struct mla_bound_error distance = mla_bound_error(bound, model, bits);
-    bool inside = got >= (double)bound->lo && got <= (double)bound->hi;
+    uint16_t bits;
+    double got = value_of(t, row, column, &bits);
+    bool is_wide = t->wide[row.rank] != NULL;
+    struct mla_bound_error distance = is_wide ? mla_bound_error_in(bound, model, t->out_format, got)
+                                              : mla_bound_error(bound, model, bits);
+    struct mla_bound_ends ends =
+        mla_bound_ends(bound, model, is_wide ? t->out_format : MLA_FORMAT_BF16);
+    bool inside = got >= ends.lo && got <= ends.hi;
     verdict->elements_n++;
     if (!(distance.ratio <= verdict->max_value_ratio))
         verdict->max_value_ratio = distance.ratio;
     if (verdict->element[0] == '\0' || !(distance.ratio <= verdict->max_ratio) ||
         (!inside && verdict->kind == MLA_VERDICT_PASS)) {
-        record_worst(t, row, column, got, bound, verdict);
+        record_worst(t, row, column, got, ends, verdict);
         verdict->max_ratio = distance.ratio;
     }
     mla_metrics_add(sums, bits, bound, model, distance.ratio);
@@ -96,15 +109,15 @@ static bool judge_empty(const struct mla_tensors *t, struct mla_row row, int64_t
                         struct mla_verdict *verdict)
 {
     for (int64_t c = 0; c < columns_n; c++) {
-        uint16_t bits = t->test.op == MLA_OP_RING ? t->out[row.rank][mla_judge_place(t, row, c)]
-                                                  : t->sparse.out[mla_judge_place(t, row, c)];
+        uint16_t bits;
+        double got = value_of(t, row, c, &bits);
         verdict->elements_n++;
-        if (bits == 0)
+        if (got == 0 && !signbit(got))
             continue;
         mla_judge_element(t, row, c, verdict->element);
         verdict->row = row;
         verdict->has_row = true;
-        verdict->got = (double)mla_number_from_bf16(bits);
+        verdict->got = got;
         verdict->max_ratio = INFINITY;
         verdict->max_value_ratio = INFINITY;
         verdict->detected |= MLA_DETECTOR_TIER1;
@@ -135,6 +148,36 @@ static bool judge_stats(const struct mla_tensors *t, struct mla_row row,
         verdict, MLA_VERDICT_FAIL_CERTAIN,
         "stats of the row: max=%a sum=%a, but max=%a log-sum-exp=%a err/bound=%g", (double)*max,
         (double)*sum, info.max, info.log_sum_exp, ratio);
+}
+
+/* The log-sum-exp of a row, reported as one number. */
+static bool judge_lse(const struct mla_tensors *t, struct mla_row row,
+                      const struct mla_truth *truth, const struct mla_model *model,
+                      struct mla_verdict *verdict)
+{
+    const struct mla_ring_args *a = &t->ring;
+    int64_t at = t->test.op == MLA_OP_RING ? (row.batch * a->heads + row.head) * a->q_rows + row.row
+                                           : row.row * t->sparse.heads + row.head;
+    float lse = t->lse[row.rank][at];
+    bool accepted = false;
+    double ratio = 0;
+    int32_t state = mla_bound_lse_accepts(truth, model, t->lse_roundings, lse, &accepted, &ratio);
+    if (state != MLA_BOUND_OK && state != MLA_BOUND_EMPTY)
+        return mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED,
+                                "the log-sum-exp has no bound under the model (state %" PRId32 ")",
+                                state);
+    if (!(ratio <= verdict->max_stats_ratio))
+        verdict->max_stats_ratio = ratio;
+    if (accepted)
+        return true;
+    mla_judge_element(t, row, 0, verdict->element);
+    verdict->row = row;
+    verdict->has_row = true;
+    verdict->max_ratio = ratio;
+    verdict->detected |= MLA_DETECTOR_TIER1;
+    return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                            "log-sum-exp of the row: %a, but it is %a, err/bound=%g", (double)lse,
+                            mla_truth_info(truth).log_sum_exp, ratio);
 }
 
 static bool judge_row(const struct mla_tensors *t, struct mla_row row,
@@ -170,7 +213,8 @@ static bool judge_row(const struct mla_tensors *t, struct mla_row row,
             mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN, "outside the certified interval");
         }
     bool stats = t->test.stats && (kernel->promises & MLA_PROMISE_STATS) != 0;
-    return ok && (!stats || judge_stats(t, row, truth, model, verdict));
+    ok = ok && (!stats || judge_stats(t, row, truth, model, verdict));
+    return ok && (t->lse[row.rank] == NULL || judge_lse(t, row, truth, model, verdict));
 }
 
 /* The next row, from *number on in a count over all rows, whose output holds NaN or Inf. */

@@ -71,14 +71,19 @@ static void record_sparse(const struct mla_sparse_args *s, struct mla_store_case
             row->topology = row->num_links = row->q_chunk_size = row->k_chunk_size = MLA_STORE_NULL;
 }
 
+static const char *family_of(const struct mla_case *test)
+{
+    return test->data[0] != '\0' ? "file" : mla_family_name(test->family);
+}
+
 void mla_record_case(const struct mla_case *test, const char *line, struct mla_store_case *row)
 {
     memset(row, 0, sizeof *row);
     mla_case_id(test, row->id);
     row->line = line;
     row->op = mla_case_op_name(test->op);
-    row->family = mla_family_name(test->family);
-    row->region = mla_case_region_name(test->region);
+    row->family = family_of(test);
+    row->region = test->data[0] != '\0' ? "" : mla_case_region_name(test->region);
     row->sign_coins = mla_case_has_sign_coins(test);
     if (test->op == MLA_OP_RING)
         record_ring(&test->ring, row);
@@ -99,6 +104,10 @@ const char *mla_record_repro(const char *spec, const char *line, bool plain_orac
 static const char *repro_of(const char *spec, const char *line, const struct mla_verdict *verdict,
                             char text[MLA_REPRO_MAX])
 {
+    if (verdict->repro != NULL) {
+        snprintf(text, MLA_REPRO_MAX, "%s", verdict->repro);
+        return text;
+    }
     mla_record_repro(spec, line, verdict->plain_oracle, text);
     size_t n = strlen(text);
     if (verdict->all_relations)
@@ -137,6 +146,8 @@ static size_t collect_metrics(const struct mla_verdict *verdict,
     metrics[n++] = (struct mla_store_metric){"rows_without_bound", (double)verdict->no_bound_n};
     if (verdict->max_energy >= 0)
         metrics[n++] = (struct mla_store_metric){"energy_over_threshold", verdict->max_energy};
+    if (verdict->output_hash != 0)
+        metrics[n++] = (struct mla_store_metric){"output_hash", (double)verdict->output_hash};
     if (verdict->metrics.elements_n == 0)
         return n;
     for (size_t i = 0; n < METRICS_MAX && mla_metrics_figure(&verdict->metrics, i, &figure); i++)
@@ -180,7 +191,7 @@ int32_t mla_record_store(struct mla_store *store, const struct mla_case *test, c
 int32_t mla_record_tally(struct mla_store *store, const struct mla_case *test, const char *spec,
                          const struct mla_verdict *verdict)
 {
-    return mla_store_tally(store, mla_case_op_name(test->op), spec, mla_family_name(test->family),
+    return mla_store_tally(store, mla_case_op_name(test->op), spec, family_of(test),
                            mla_verdict_name(verdict->kind), 1,
                            verdict->elements_n > 0 ? verdict->max_ratio : -1.0);
 }

@@ -73,7 +73,7 @@ static int replay_file(const char *path)
     } while (n == room);
     int bad = ferror(file);
     fclose(file);
-    if (!bad && is_text(data, n)) {
+    if (!bad && mla_target_reads_lines && is_text(data, n)) {
         free(data);
         return replay_corpus(path);
     }

@@ -38,6 +38,8 @@ size_t mla_target_cross(const uint8_t *a, size_t a_size, const uint8_t *b, size_
                         uint8_t *out, size_t out_size, unsigned int seed, enum mla_op op,
                         bool reject);
 
+/* Are case lines this target's inputs? */
+extern const bool mla_target_reads_lines;
 /* Is this case one of the target's own? */
 bool mla_target_wants(const struct mla_case *test);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "fuzz/arguments.h"
+#include "fuzz/data_file.h"
 #include "fuzz/family.h"
 #include "fuzz/fill.h"
 #include "fuzz/indices.h"
@@ -232,6 +233,12 @@ static int32_t no_memory(const struct mla_case *test, char error[MLA_CASE_ERROR_
     return MLA_ERR_NOMEM;
 }
 
+static int32_t fill(struct mla_tensors *t, char error[MLA_CASE_ERROR_MAX])
+{
+    bool is_filled = t->test.op == MLA_OP_RING ? mla_fill_ring(t) : mla_fill_sparse(t);
+    return is_filled ? MLA_OK : no_memory(&t->test, error);
+}
+
 /* The case's own changes: elements replaced, rules broken. false: error says which cannot be. */
 static bool change(struct mla_tensors *t, char error[MLA_CASE_ERROR_MAX])
 {
@@ -260,9 +267,10 @@ static int32_t make(const struct mla_case *test, uint32_t dirt, bool plain,
     *tensors = NULL;
     if (t == NULL)
         return no_memory(test, error);
-    if (!(test->op == MLA_OP_RING ? mla_fill_ring(t) : mla_fill_sparse(t))) {
+    int32_t status = test->data[0] != '\0' ? mla_data_fill(t, error) : fill(t, error);
+    if (status != MLA_OK) {
         mla_tensors_free(t);
-        return no_memory(test, error);
+        return status;
     }
     mla_fill_cut(t);
     if (!change(t, error)) {
@@ -340,6 +348,10 @@ void mla_tensors_free(struct mla_tensors *tensors)
         return;
     for (size_t i = 0; i < tensors->n; i++)
         mla_guard_free(&tensors->list[i].guard);
+    for (int64_t d = 0; d < MLA_RING_SIZE_MAX; d++) {
+        free(tensors->wide[d]);
+        free(tensors->lse[d]);
+    }
     free(tensors->made);
     free(tensors);
 }

@@ -13,6 +13,7 @@
 
 #include "fuzz/case.h"
 #include "fuzz/guard.h"
+#include "oracle/oracle.h"
 
 enum mla_tensor_role { MLA_TENSOR_INPUT, MLA_TENSOR_SCRATCH, MLA_TENSOR_OUTPUT };
 
@@ -52,11 +53,18 @@ struct mla_tensors {
     const uint16_t *q[MLA_RING_SIZE_MAX], *kv[MLA_RING_SIZE_MAX];
     uint16_t *gathered[MLA_RING_SIZE_MAX], *out[MLA_RING_SIZE_MAX];
     float *stats[MLA_RING_SIZE_MAX];
+    /* Results that came from a file (exchange_result.c), by rank; NULL of a call. wide: the elements of
+     * out in another format than bf16, in the same places; out holds them rounded to bf16 then. lse:
+     * max + ln(sum) of rows by batch entry, head and row (sparse: row, head), in the place of stats. */
+    enum mla_out_format out_format;
+    float *wide[MLA_RING_SIZE_MAX], *lse[MLA_RING_SIZE_MAX];
+    int32_t lse_roundings; /* that the kernel's model allows them: mla_bound_lse_accepts */
 };
 
 /*
  * Make and fill. The case must have no problem (mla_case_problem). On error everything is freed and
- * error says why: memory, or an override that names no element. *tensors is NULL then.
+ * error says why: memory, an override that names no element, or a file of data that is not there or is
+ * another one (MLA_ERR_PARAM). *tensors is NULL then.
  */
 int32_t mla_tensors_make(const struct mla_case *test, uint32_t dirt, struct mla_tensors **tensors,
                          char error[MLA_CASE_ERROR_MAX]);

@@ -6,8 +6,8 @@
  * all up to the midpoints to its neighbours; toward zero, from y to the next value away from zero
  * (and for zero, both sides). The distance to that set is exact in double up to one rounding.
  */
+#include "oracle/bound_error.h"
 #include "oracle/bf16.h"
-#include "oracle/oracle.h"
 
 #include <math.h>
 
@@ -43,24 +43,6 @@ static void preimage(const struct mla_model *model, uint16_t magnitude, double *
     }
 }
 
-/* Distance of x from [inner, outer]. */
-static double beyond(double x, double inner, double outer)
-{
-    return x < inner ? inner - x : x > outer ? x - outer : 0.0;
-}
-
-/* Distance of the middle of [low, high] from [inner, outer] over the half on that side: each half
- * from the same rounded middle, so that 1 is passed where [inner, outer] leaves [low, high]. */
-static double ratio_of(double low, double high, double inner, double outer)
-{
-    const double middle = low / 2.0 + high / 2.0;
-
-    if (middle < inner) {
-        return (inner - middle) / (high - middle);
-    }
-    return middle > outer ? (middle - outer) / (middle - low) : 0.0;
-}
-
 struct mla_bound_error mla_bound_error(const struct mla_bound *bound, const struct mla_model *model,
                                        uint16_t y)
 {
@@ -77,12 +59,5 @@ struct mla_bound_error mla_bound_error(const struct mla_bound *bound, const stru
         return error; /* Inf where the set is finite */
     }
     preimage(model, magnitude, &inner, &outer);
-    if (is_negative) { /* all is seen along y's sign */
-        error.distance = beyond(-bound->o, inner, outer);
-        error.ratio = ratio_of(-bound->high, -bound->low, inner, outer);
-    } else {
-        error.distance = beyond(bound->o, inner, outer);
-        error.ratio = ratio_of(bound->low, bound->high, inner, outer);
-    }
-    return error;
+    return mla_oracle_error_between(bound, is_negative, inner, outer);
 }

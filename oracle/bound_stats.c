@@ -19,6 +19,12 @@
  * than -ln(1-2^-8) around the true one if it adds rounded p. (With MLA_STATS_OTHER the sum's
  * frame is another.) Both are sets that a conforming kernel never leaves, so it stays in their meet.
  *
+ * A report of y = max + ln(sum) alone, as one binary32: the logarithm and the sum are rounded on the way,
+ * k times by at most 2^-24 of what is held, so |y - (max + ln sum)| <= g_k (|max| + |ln sum|), g_k as in
+ * errors.c for 2^-24. What was added is not seen, but the maximum lies in its set, |max| <= X, and
+ * max + ln(sum) within r of the LSE, so |ln sum| <= |LSE| + r + X. (A sum that is flushed to 0 loses less
+ * than the 2^-50 in r.) Of a reference point that may be as low as it likes nothing bounds |max|: no bound.
+ *
  * max + ln(sum) of a report is formed in MPFR with 192 bits: both are binary32, so its error is
  * below 2^-190 (|max| + |ln sum|), and that of the definition's below n 2^-180 (1 + |LSE|); "tiny"
  * and 2^-50 (1 + |LSE|) hold both, and the rounding of the definition's values to double, many
@@ -172,4 +178,37 @@ bool mla_bound_stats_accepts(const struct mla_truth *truth, const struct mla_mod
     *ratio = fmax(*ratio, sum_ratio(&stats, (double)sum));
     return (double)max >= stats.max_lo && (double)max <= stats.max_hi && lse <= stats.lse_radius &&
            (double)sum >= stats.sum_lo && (double)sum <= stats.sum_hi;
+}
+
+int32_t mla_bound_lse_accepts(const struct mla_truth *truth, const struct mla_model *model,
+                              int32_t roundings, float lse, bool *accepted, double *ratio)
+{
+    struct mla_bound_stats stats;
+    const int32_t state = mla_bound_stats(truth, model, &stats);
+
+    *ratio = INFINITY;
+    *accepted = false;
+    if (state == MLA_BOUND_EMPTY) {
+        *accepted = isinf(lse) && lse < 0.0f;
+        *ratio = *accepted ? 0.0 : INFINITY;
+        return state;
+    }
+    if (state != MLA_BOUND_OK) {
+        return state;
+    }
+    if (model->stats_max == MLA_STATS_OTHER || roundings < 0 || roundings > 1000) {
+        return MLA_BOUND_MODEL;
+    }
+    const double ku = (double)roundings * 0x1p-24;
+    const double x = fmax(fabs(stats.max_lo), fabs(stats.max_hi));
+    const double again = up(ku / (1.0 - ku) * (2.0 * x + fabs(stats.lse) + stats.lse_radius));
+
+    if (isfinite(lse)) {
+        const double distance = lse_distance(truth, lse, 1.0f);
+        const double radius = up(stats.lse_radius + again);
+
+        *ratio = ratio_of(distance, radius);
+        *accepted = distance <= radius;
+    }
+    return state;
 }

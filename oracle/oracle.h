@@ -171,6 +171,23 @@ struct mla_bound_error {
 struct mla_bound_error mla_bound_error(const struct mla_bound *bound, const struct mla_model *model,
                                        uint16_t y);
 
+/* Element formats of results that a kernel elsewhere may hand in. */
+enum mla_out_format { MLA_FORMAT_BF16 = 0, MLA_FORMAT_F16 = 1, MLA_FORMAT_F32 = 2 };
+
+/*
+ * The same for a result whose last rounding is to another format than bf16 (the model's out_round then
+ * says how to F16): the accepted values are lo <= y <= hi, and the error of one. With MLA_FORMAT_BF16
+ * they are those above; y must be a value of the format. Derivation: oracle/bound_format.c.
+ */
+struct mla_bound_ends {
+    double lo, hi;
+};
+struct mla_bound_ends mla_bound_ends(const struct mla_bound *bound, const struct mla_model *model,
+                                     enum mla_out_format format);
+struct mla_bound_error mla_bound_error_in(const struct mla_bound *bound,
+                                          const struct mla_model *model, enum mla_out_format format,
+                                          double y);
+
 /*
  * The tier-1 set for the row's statistics, and whether (max, sum) lies in it; NaN never does. For
  * MLA_BOUND_EMPTY the only accepted pair is -inf and +0 (sign included). *ratio is the largest of
@@ -181,6 +198,14 @@ int32_t mla_bound_stats(const struct mla_truth *truth, const struct mla_model *m
                         struct mla_bound_stats *stats);
 bool mla_bound_stats_accepts(const struct mla_truth *truth, const struct mla_model *model,
                              float max, float sum, double *ratio);
+/*
+ * The same for a kernel that reports max + ln(sum) as one binary32, formed with `roundings` roundings of
+ * 2^-24 (the sum 1, a logarithm within one last place 2). Where the model says MLA_STATS_OTHER there is
+ * no bound: MLA_BOUND_MODEL. Of a row without keys only -inf is accepted. Returns as mla_bound_stats;
+ * *accepted and *ratio are set for MLA_BOUND_OK and MLA_BOUND_EMPTY.
+ */
+int32_t mla_bound_lse_accepts(const struct mla_truth *truth, const struct mla_model *model,
+                              int32_t roundings, float lse, bool *accepted, double *ratio);
 
 /* ---- row energy -------------------------------------------------------------------------------*/
 

@@ -111,6 +111,7 @@ int32_t mla_store_open_after(const char *path, const struct mla_store_death *dea
     }
     opened->pid = getpid();
     opened->note.file = -1;
+    opened->queue.tried_ns = mla_queue_clock_ns();
     int32_t status = open_steps(opened, path, death);
     if (status == MLA_STORE_OK) {
         *store = opened;

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MLA_STORE_SCHEMA_VERSION 4
+#define MLA_STORE_SCHEMA_VERSION 5
 #define MLA_STORE_NULL           INT64_MIN /* an absent integer: stored as NULL */
 
 enum mla_store_status {
@@ -25,7 +25,8 @@ enum mla_store_status {
     MLA_STORE_ERR_WRITE = -3,     /* disk full, locked beyond patience, constraint */
     MLA_STORE_ERR_NOT_FOUND = -4, /* nothing stored under that key */
     MLA_STORE_ERR_AMBIGUOUS = -5, /* a shortened id fits several cases */
-    MLA_STORE_ERR_NOMEM = -6
+    MLA_STORE_ERR_NOMEM = -6,
+    MLA_STORE_ERR_STOPPED = -7 /* the caller asked for it; nothing was changed */
 };
 
 struct mla_store;
@@ -56,7 +57,8 @@ int32_t mla_store_open_after(const char *path, const struct mla_store_death *dea
  */
 int32_t mla_store_close(struct mla_store *store);
 /*
- * Write everything buffered. Also happens by itself: every 256 rows or half a second. When it fails
+ * Write everything buffered. Also happens by itself, when a row comes in: at the 256th, or half a
+ * second after the last time, so that rows that take long do not wait for each other. When it fails
  * (disk full, locked for 30 s) everything stays queued, here and in the functions that flush by
  * themselves: do not hand the same row in again, a later flush writes it.
  */
@@ -155,6 +157,29 @@ int32_t mla_store_tally(struct mla_store *store, const char *op, const char *ker
 int32_t mla_store_prune(struct mla_store *store, int64_t worst_n, int64_t newest_n,
                         int64_t *removed_n);
 
+/* What a merge brought. */
+struct mla_store_merged {
+    int64_t runs_new;   /* not known here before */
+    int64_t runs_later; /* known, but more has been added to them since */
+    int64_t cases_new;
+    int64_t verdicts; /* of those runs */
+    int64_t findings_new;
+};
+/*
+ * Bring the content of another database file in: builds, runs with all that belongs to them (verdicts,
+ * metrics, tallies, timings, trials), cases, findings, searches and their steps. Idempotent, and the same
+ * content in any order of merging. A run is taken as a whole if it is not here or if the other copy is the
+ * later one. Of a finding: the first time it was seen, the last, and the state: known if any copy says
+ * so, else that of the copy which saw it last.
+ * The other file is opened read-only and never changed: what is read is a private copy, migrated if it
+ * is older. It may be in use; what its writers have not flushed is not in it yet, and the notes of
+ * processes that died beside it become findings only when it is opened itself. ERR_SCHEMA for a newer one
+ * or another program's; ERR_OPEN for one that cannot be read, is damaged, or is this one; ERR_STOPPED once
+ * *stop (may be NULL) is not 0. One transaction: all of it or nothing; other writers wait as long.
+ */
+int32_t mla_store_merge(struct mla_store *store, const char *from, const volatile int *stop,
+                        struct mla_store_merged *merged);
+
 /* One thing timed. flops and bytes are of one call, peak in flop/s. */
 struct mla_store_bench {
     const char *op;       /* ring, sparse or oracle */
@@ -204,6 +229,42 @@ struct mla_store_trial {
 /* Store a trial of the current run, its case and its catches, at once. ERR_WRITE for what the schema
  * does not take. */
 int32_t mla_store_trial(struct mla_store *store, const struct mla_store_trial *trial);
+
+/* A search for what broke a case: the first bad commit, or the settings that matter. */
+struct mla_store_bisect {
+    const char *key; /* SHA-256 in hex of all that decides the outcome of a step */
+    const struct mla_store_case *testcase;
+    const char *kernel;
+    const char *question;                            /* "fails", "bits", or a condition */
+    const char *repository, *build_command, *plugin; /* "" where nothing is built */
+    const char *good, *bad;                          /* commits, or configurations */
+};
+/* The search of that key, stored at once if it is new: *id is for the functions below. */
+int32_t mla_store_bisect_begin(struct mla_store *store, const struct mla_store_bisect *bisect,
+                               int64_t *id);
+
+enum mla_store_outcome { MLA_STORE_GOOD = 0, MLA_STORE_BAD, MLA_STORE_SKIP, MLA_STORE_OUTCOMES_N };
+#define MLA_STORE_COMMIT_BYTES        65  /* SHA-1 or SHA-256 in hex, with its terminator */
+#define MLA_STORE_CONFIGURATION_BYTES 512 /* texts longer than their room are cut when read */
+
+struct mla_store_step {
+    char commit[MLA_STORE_COMMIT_BYTES];               /* "": none, a step of settings alone */
+    char configuration[MLA_STORE_CONFIGURATION_BYTES]; /* settings changed, "": none */
+    enum mla_store_outcome outcome;
+    int64_t tries, failed; /* verdicts asked for, and how many were bad */
+    char bits[24];         /* fingerprint of the output, "" for none */
+    char text[512]; /* what the last bad verdict said, or why it was skipped; "" for nothing */
+    double seconds; /* build and verdicts together */
+};
+/* Store a step of that search at once; one of the same commit and configuration is replaced. */
+int32_t mla_store_bisect_step(struct mla_store *store, int64_t id,
+                              const struct mla_store_step *step);
+/* Called with every step, in the order they were first stored; it must not call the store. */
+typedef void mla_store_step_fn(void *context, const struct mla_store_step *step);
+int32_t mla_store_bisect_steps(struct mla_store *store, int64_t id, mla_store_step_fn *each,
+                               void *context);
+/* Store the answer and the time. */
+int32_t mla_store_bisect_end(struct mla_store *store, int64_t id, const char *answer);
 
 /*
  * In-flight note: which case a kernel is about to run, in a small mapped file beside the database

@@ -30,6 +30,20 @@ static int bind_bench(sqlite3_stmt *stmt, int64_t run, const struct mla_store_be
     return code;
 }
 
+/* Within a transaction. */
+static int32_t write_bench(struct mla_store *store, const struct mla_store_bench *bench)
+{
+    sqlite3_stmt *stmt = mla_sql_get(store, MLA_SQL_INSERT_BENCH);
+    if (stmt == NULL) {
+        return MLA_STORE_ERR_WRITE;
+    }
+    if (bind_bench(stmt, store->run, bench) != 0) {
+        return mla_sql_fail(store, "bind a timing");
+    }
+    int32_t status = mla_sql_run(store, stmt, "store a timing");
+    return status == MLA_STORE_OK ? mla_write_touch(store, store->run) : status;
+}
+
 int32_t mla_store_bench(struct mla_store *store, const struct mla_store_bench *bench)
 {
     int32_t status = mla_store_flush(store);
@@ -39,12 +53,15 @@ int32_t mla_store_bench(struct mla_store *store, const struct mla_store_bench *b
     if (store->run == 0) {
         return mla_store_fail(store, MLA_STORE_ERR_WRITE, "no run was begun or joined");
     }
-    sqlite3_stmt *stmt = mla_sql_get(store, MLA_SQL_INSERT_BENCH);
-    if (stmt == NULL) {
-        return MLA_STORE_ERR_WRITE;
+    status = mla_write_begin(store);
+    if (status == MLA_STORE_OK) {
+        status = write_bench(store, bench);
     }
-    if (bind_bench(stmt, store->run, bench) != 0) {
-        return mla_sql_fail(store, "bind a timing");
+    if (status == MLA_STORE_OK) {
+        status = mla_write_commit(store);
     }
-    return mla_sql_run(store, stmt, "store a timing");
+    if (status != MLA_STORE_OK) {
+        mla_write_rollback(store);
+    }
+    return status;
 }

@@ -16,8 +16,11 @@
 #include <sqlite3.h>
 #include <sys/types.h>
 
-#define MLA_STORE_BUSY_MS    30000 /* patience with other writers */
-#define MLA_STORE_TIME_BYTES 32    /* "2025-01-02T03:04:05Z" and room */
+#define MLA_STORE_BUSY_MS 30000 /* patience with other writers */
+/* What helps with a damaged file; follows "damaged: ". */
+#define MLA_STORE_SALVAGE                                                                          \
+    "`sqlite3 FILE .recover | sqlite3 NEW` saves what can be read, a copy of the file all of it"
+#define MLA_STORE_TIME_BYTES 32 /* "2025-01-02T03:04:05Z" and room */
 
 struct mla_store {
     sqlite3 *db;
@@ -51,6 +54,8 @@ int32_t mla_write_case(struct mla_store *store, const struct mla_store_case *tes
 /* Write one verdict of a run, with its case, metrics and finding; within a transaction. */
 int32_t mla_write_verdict(struct mla_store *store, int64_t run,
                           const struct mla_store_verdict *verdict, const char *now);
+/* Count an addition to a run: of two copies of it the one with more is the later. */
+int32_t mla_write_touch(struct mla_store *store, int64_t run);
 /* Begin, commit, or take back (keeping the message) a write transaction. */
 int32_t mla_write_begin(struct mla_store *store);
 int32_t mla_write_commit(struct mla_store *store);

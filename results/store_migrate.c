@@ -8,13 +8,13 @@
  */
 #include "results/store_migrate.h"
 
+#include "results/store_digest.h"
 #include "results/store_internal.h"
 
 static const struct mla_migrate_step steps_of_today[MLA_STORE_SCHEMA_VERSION] = {
-    {(const char *)mla_schema_sql},
-    {(const char *)mla_schema_2_sql},
-    {(const char *)mla_schema_3_sql},
-    {(const char *)mla_schema_4_sql},
+    {(const char *)mla_schema_sql},   {(const char *)mla_schema_2_sql},
+    {(const char *)mla_schema_3_sql}, {(const char *)mla_schema_4_sql},
+    {(const char *)mla_schema_5_sql},
 };
 
 /* One integer of a fixed query, prepared for this once: OK, or ERR_OPEN. */
@@ -32,9 +32,12 @@ static int32_t read_number(struct mla_store *store, const char *sql, int64_t *va
     if (code == SQLITE_ROW) {
         return MLA_STORE_OK;
     }
-    if (code == SQLITE_NOTADB) {
-        return mla_store_fail(store, MLA_STORE_ERR_OPEN, "'%s' is not an SQLite database",
-                              store->path);
+    if (code == SQLITE_NOTADB || code == SQLITE_ERROR) { /* the latter: "unsupported file format" */
+        return mla_store_fail(
+            store, MLA_STORE_ERR_OPEN,
+            "'%s' is not an SQLite database: give another path, or, if it was one, its "
+            "beginning is damaged: " MLA_STORE_SALVAGE,
+            store->path);
     }
     (void)mla_sql_fail(store, "read the kind of file");
     return MLA_STORE_ERR_OPEN;
@@ -124,6 +127,9 @@ int32_t mla_migrate_steps(struct mla_store *store, const struct mla_migrate_step
     int32_t status = mla_migrate_identify(store, (int64_t)steps_n, &version);
     if (status != MLA_STORE_OK || version == (int64_t)steps_n) {
         return status;
+    }
+    if (mla_digest_register(store->db) != SQLITE_OK) { /* step 5 names runs by it */
+        return mla_sql_fail(store, "prepare to migrate");
     }
     status = mla_write_begin(store);
     if (status != MLA_STORE_OK) {

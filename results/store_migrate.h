@@ -24,6 +24,7 @@ extern const unsigned char mla_schema_sql[];
 extern const unsigned char mla_schema_2_sql[];
 extern const unsigned char mla_schema_3_sql[];
 extern const unsigned char mla_schema_4_sql[];
+extern const unsigned char mla_schema_5_sql[];
 
 /*
  * Look without writing: OK with *version (0: an empty file), ERR_SCHEMA for a newer version or

@@ -69,7 +69,7 @@ static void test_new_file(void **state)
     assert_int_equal(test_number(path, "PRAGMA application_id"), 0x6d6c6163);
     assert_int_equal(test_number(path, "SELECT count(*) FROM sqlite_schema WHERE type = 'table'"
                                        " AND name NOT LIKE 'sqlite_%'"),
-                     11);
+                     12);
     assert_int_equal(mla_store_close(store), MLA_STORE_OK);
     store = test_open(path);
     assert_int_equal(mla_store_close(store), MLA_STORE_OK);
@@ -104,7 +104,7 @@ static void test_newer_version(void **state)
     const char *path = test_path(*state, "newer.db");
     assert_int_equal(mla_store_close(test_open(path)), MLA_STORE_OK);
     test_exec(path, "PRAGMA user_version = 4711");
-    expect_untouched(*state, "newer.db", MLA_STORE_ERR_SCHEMA, "version 4711", "version 4");
+    expect_untouched(*state, "newer.db", MLA_STORE_ERR_SCHEMA, "version 4711", "version 5");
 }
 
 static void test_foreign_database(void **state)
@@ -216,6 +216,7 @@ static const struct mla_migrate_step later_steps[] = {
     {(const char *)mla_schema_2_sql},
     {(const char *)mla_schema_3_sql},
     {(const char *)mla_schema_4_sql},
+    {(const char *)mla_schema_5_sql},
     {"ALTER TABLE run ADD COLUMN note TEXT; UPDATE run SET note = 'migrated'"},
 };
 
@@ -224,12 +225,12 @@ static void test_migration(void **state)
     const char *path = test_path(*state, "old.db");
     int64_t run = 0;
     struct mla_store *store = test_open_run(path, &run);
-    assert_int_equal(mla_migrate_steps(store, later_steps, 5), MLA_STORE_OK);
-    assert_int_equal(mla_migrate_steps(store, later_steps, 5), MLA_STORE_OK); /* nothing to do */
+    assert_int_equal(mla_migrate_steps(store, later_steps, 6), MLA_STORE_OK);
+    assert_int_equal(mla_migrate_steps(store, later_steps, 6), MLA_STORE_OK); /* nothing to do */
     assert_int_equal(mla_store_close(store), MLA_STORE_OK);
-    assert_int_equal(test_number(path, "PRAGMA user_version"), 5);
+    assert_int_equal(test_number(path, "PRAGMA user_version"), 6);
     assert_string_equal(test_text(path, "SELECT note FROM run"), "migrated");
-    expect_refused(path, MLA_STORE_ERR_SCHEMA, "version 5", "version 4");
+    expect_refused(path, MLA_STORE_ERR_SCHEMA, "version 6", "version 5");
 }
 
 static void test_failed_migration(void **state)
@@ -239,16 +240,17 @@ static void test_failed_migration(void **state)
         {(const char *)mla_schema_2_sql},
         {(const char *)mla_schema_3_sql},
         {(const char *)mla_schema_4_sql},
+        {(const char *)mla_schema_5_sql},
         {"ALTER TABLE run ADD COLUMN note TEXT"},
         {"CREATE TABLE extra (x); INSERT INTO no_such_table VALUES (1)"},
     };
     const char *path = test_path(*state, "old.db");
     struct mla_store *store = test_open_run(path, NULL);
-    assert_int_equal(mla_migrate_steps(store, steps, 6), MLA_STORE_ERR_WRITE);
-    assert_non_null(strstr(mla_store_message(store), "from schema version 5 to 6"));
+    assert_int_equal(mla_migrate_steps(store, steps, 7), MLA_STORE_ERR_WRITE);
+    assert_non_null(strstr(mla_store_message(store), "from schema version 6 to 7"));
     assert_non_null(strstr(mla_store_message(store), "no_such_table"));
     assert_int_equal(mla_store_close(store), MLA_STORE_OK);
-    assert_int_equal(test_number(path, "PRAGMA user_version"), 4);
+    assert_int_equal(test_number(path, "PRAGMA user_version"), 5);
     assert_int_equal(test_number(path, "SELECT count(*) FROM sqlite_schema WHERE name = 'extra'"),
                      0);
     assert_int_equal(

@@ -92,13 +92,6 @@ static bool make_room(void **array, size_t used_n, size_t *room, size_t element_
     return true;
 }
 
-static void count_row(struct mla_queue *queue)
-{
-    if (queue->fresh_n++ == 0) {
-        queue->first_ns = mla_queue_clock_ns();
-    }
-}
-
 static int32_t check_running(struct mla_store *store)
 {
     int32_t status = mla_store_usable(store);
@@ -131,7 +124,7 @@ int32_t mla_store_verdict(struct mla_store *store, const struct mla_store_verdic
         return mla_store_fail(store, MLA_STORE_ERR_NOMEM, "no memory to queue a verdict");
     }
     queue->verdicts[queue->verdicts_n++] = copy;
-    count_row(queue);
+    queue->fresh_n++;
     return mla_store_flush_if_due(store);
 }
 
@@ -188,7 +181,7 @@ static struct mla_queued_tally *add_tally(struct mla_queue *queue, int64_t run, 
     tally->run = run;
     tally->n = 0;
     tally->max_ratio = -1.0;
-    count_row(queue);
+    queue->fresh_n++;
     return tally;
 }
 
@@ -223,7 +216,7 @@ int32_t mla_store_flush_if_due(struct mla_store *store)
     if (queue->fresh_n == 0) {
         return MLA_STORE_OK;
     }
-    if (queue->fresh_n < MLA_QUEUE_ROWS && mla_queue_clock_ns() - queue->first_ns < MLA_QUEUE_NS) {
+    if (queue->fresh_n < MLA_QUEUE_ROWS && mla_queue_clock_ns() - queue->tried_ns < MLA_QUEUE_NS) {
         return MLA_STORE_OK;
     }
     return mla_store_flush(store);

@@ -11,7 +11,7 @@
 #include "results/store.h"
 
 #define MLA_QUEUE_ROWS 256       /* flush at so many rows .. */
-#define MLA_QUEUE_NS   500000000 /* .. or so long after the first of them */
+#define MLA_QUEUE_NS   500000000 /* .. or so long after the last attempt to write */
 
 /* A tally stops here (2^53): sums of many cannot overflow, and JSON readers keep every digit. */
 #define MLA_TALLY_MAX INT64_C(9007199254740992)
@@ -35,8 +35,8 @@ struct mla_queue {
     size_t verdicts_n, verdicts_room;
     struct mla_queued_tally *tallies;
     size_t tallies_n, tallies_room;
-    size_t fresh_n;   /* rows since the last attempt to write; 0: first_ns means nothing */
-    int64_t first_ns; /* monotonic time of the first of them */
+    size_t fresh_n;   /* rows since the last attempt to write */
+    int64_t tried_ns; /* monotonic time of that attempt, or of opening */
 };
 
 /* OK when the schema will take the verdict; else ERR_WRITE, the message naming field and value. */

@@ -5,6 +5,7 @@
  * A run is written at once, not queued: other processes may join it, and a dead run must be
  * visible. A build is one row however many runs it has.
  */
+#include "results/store_digest.h"
 #include "results/store_internal.h"
 
 #include <stdio.h>
@@ -49,7 +50,12 @@ static int32_t write_build(struct mla_store *store, const struct mla_store_build
 static int32_t write_run(struct mla_store *store, const struct mla_store_build *build,
                          const struct mla_store_run *run, const char *now, int64_t *id)
 {
+    char uid[MLA_UID_BYTES];
     int64_t build_id = 0;
+    if (!mla_uid_make(uid)) {
+        return mla_store_fail(store, MLA_STORE_ERR_WRITE,
+                              "the system gives no random numbers to name a run by");
+    }
     int32_t status = write_build(store, build, &build_id);
     if (status != MLA_STORE_OK) {
         return status;
@@ -64,6 +70,7 @@ static int32_t write_run(struct mla_store *store, const struct mla_store_build *
     code |= mla_sql_bind_text(stmt, 4, or_empty(run->kernels));
     code |= mla_sql_bind_int(stmt, 5, run->seed);
     code |= mla_sql_bind_text(stmt, 6, now);
+    code |= mla_sql_bind_text(stmt, 7, uid);
     if (code != 0) {
         return mla_sql_fail(store, "bind a run");
     }

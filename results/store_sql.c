@@ -19,14 +19,15 @@ static const char *const texts[MLA_SQL_N] = {
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
     [MLA_SQL_FIND_BUILD] = "SELECT id FROM build WHERE git_commit = ?1 AND dirty = ?2"
                            " AND compiler = ?3 AND flags = ?4 AND sanitizer = ?5 AND isa = ?6",
-    [MLA_SQL_INSERT_RUN] = "INSERT INTO run (build, command, host_cpu, kernels, seed, started)"
-                           " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    [MLA_SQL_END_RUN] = "UPDATE run SET ended = ?2 WHERE id = ?1",
+    [MLA_SQL_INSERT_RUN] = "INSERT INTO run (build, command, host_cpu, kernels, seed, started, uid)"
+                           " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    [MLA_SQL_END_RUN] = "UPDATE run SET ended = ?2, writes = writes + 1 WHERE id = ?1",
+    [MLA_SQL_TOUCH_RUN] = "UPDATE run SET writes = writes + 1 WHERE id = ?1",
     [MLA_SQL_FIND_RUN] = "SELECT id, started FROM run WHERE id = ?1",
     /* That judged: what was timed or hunted since has views of its own. */
     [MLA_SQL_LATEST_RUN] = "SELECT id FROM run WHERE command NOT IN ('bench', 'faults')"
                            " AND command NOT LIKE 'bench %' AND command NOT LIKE 'faults %'"
-                           " ORDER BY id DESC LIMIT 1",
+                           " ORDER BY started DESC, id DESC LIMIT 1",
     /* The first one stays; only what version 1 did not ask for is filled in. */
     [MLA_SQL_INSERT_CASE] =
         "INSERT INTO testcase (id, line, op, family, region, heads, threads, ring_size, batch,"
@@ -69,15 +70,63 @@ static const char *const texts[MLA_SQL_N] = {
         " applied, cpu_seconds, verdict, relation, reason, testcase, surveyed)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
     [MLA_SQL_INSERT_CATCH] = "INSERT INTO catch (trial, kind, name, cases) VALUES (?1, ?2, ?3, ?4)",
+    [MLA_SQL_INSERT_BISECT] =
+        "INSERT INTO bisect (key, testcase, kernel, question, repository, build_command, plugin,"
+        " good, bad, started) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+        " ON CONFLICT DO NOTHING",
+    [MLA_SQL_FIND_BISECT] = "SELECT id FROM bisect WHERE key = ?1",
+    /* The case, the kernel and the condition are the search's. */
+    [MLA_SQL_UPSERT_STEP] =
+        "INSERT INTO bisect_step (testcase, metric, kernel, git_commit, outcome, seconds, output,"
+        " bisect, configuration, tries, failed, bits) SELECT testcase,"
+        " iif(question IN ('fails', 'bits'), NULL, question), kernel, ?2, ?3, ?4, ?5, id, ?6, ?7,"
+        " ?8, ?9 FROM bisect WHERE id = ?1"
+        " ON CONFLICT (bisect, git_commit, configuration) WHERE bisect IS NOT NULL DO UPDATE SET"
+        " outcome = excluded.outcome, seconds = excluded.seconds,"
+        " output = excluded.output, tries = excluded.tries, failed = excluded.failed,"
+        " bits = excluded.bits",
+    [MLA_SQL_STEPS] = "SELECT git_commit, configuration, outcome, tries, failed, bits, output,"
+                      " seconds FROM bisect_step WHERE bisect = ?1 ORDER BY id",
+    [MLA_SQL_END_BISECT] = "UPDATE bisect SET ended = ?2, answer = ?3 WHERE id = ?1",
+    /* Those the report shows sort before the others. */
+    [MLA_SQL_REPORT_METRICS] = "SELECT name, value FROM metric WHERE verdict = ?1 AND name < 'q'",
+    [MLA_SQL_REPORT_CASE] = "SELECT substr(id, 1, 12), line, op FROM testcase WHERE num = ?1",
+    [MLA_SQL_REPORT_REASON] = "SELECT verdict, reason FROM verdict WHERE id = ?1",
 };
+
+/* What a person can do about it; "" where nobody can say. */
+static const char *advice(int code)
+{
+    switch (code) {
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+        return "; is there room on the disk? What was stored before is safe: make room and run "
+               "again";
+    case SQLITE_BUSY:
+        return "; another process has held it all the time: wait for that one or end it, then run "
+               "again";
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_CANTOPEN:
+        return "; the file and its folder must be writable";
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return "; the file is damaged: " MLA_STORE_SALVAGE;
+    case SQLITE_ERROR: /* a statement of ours that names what is not there */
+        return "; its tables are not those that mlacheck made, it is damaged or was "
+               "changed: " MLA_STORE_SALVAGE;
+    default:
+        return "";
+    }
+}
 
 int32_t mla_sql_fail(struct mla_store *store, const char *doing)
 {
     int code = sqlite3_errcode(store->db);
     int32_t status = code == SQLITE_NOMEM ? MLA_STORE_ERR_NOMEM : MLA_STORE_ERR_WRITE;
-    return mla_store_fail(store, status, "cannot %s in '%s': %s (SQLite error %d)", doing,
+    return mla_store_fail(store, status, "cannot %s in '%s': %s (SQLite error %d)%s", doing,
                           store->path, sqlite3_errmsg(store->db),
-                          sqlite3_extended_errcode(store->db));
+                          sqlite3_extended_errcode(store->db), advice(code & 0xff));
 }
 
 sqlite3_stmt *mla_sql_prepare(struct mla_store *store, const char *text)

@@ -435,7 +435,7 @@ static void test_flush_by_count(void **state)
     struct mla_store *store = test_open_run(path, NULL);
     for (unsigned i = 0; i < 255; i++) {
         put(store, i, "pass");
-        store->queue.first_ns = mla_queue_clock_ns(); /* not by time, however slow we are */
+        store->queue.tried_ns = mla_queue_clock_ns(); /* not by time, however slow we are */
     }
     assert_int_equal(rows_n(), 0);
     put(store, 255, "pass");
@@ -456,10 +456,17 @@ static void test_flush_by_time(void **state)
     test_sleep_ms(520);
     put(store, 2, "pass");
     assert_int_equal(rows_n(), 2);
-    put(store, 3, "pass"); /* the clock starts anew with the first row after a flush */
+    put(store, 3, "pass"); /* the clock starts anew with the flush */
     assert_int_equal(rows_n(), 2);
+    test_sleep_ms(520);
+    put(store, 4, "pass");
+    assert_int_equal(rows_n(), 4);
+    test_sleep_ms(520); /* as when each takes long: none waits for the next one */
+    put(store, 5, "pass");
+    assert_int_equal(rows_n(), 5);
+    put(store, 6, "pass");
     OK(mla_store_close(store));
-    assert_int_equal(rows_n(), 3);
+    assert_int_equal(rows_n(), 6);
 }
 
 static void test_flush_while_locked(void **state)

@@ -32,6 +32,17 @@ char *test_folder_make(void)
     return folder;
 }
 
+char *test_folder_make_fast(void)
+{
+    char *folder = strdup("/dev/shm/mla-store-test-XXXXXX");
+    must(folder != NULL, "no memory");
+    if (mkdtemp(folder) != NULL) {
+        return folder;
+    }
+    free(folder);
+    return test_folder_make();
+}
+
 void test_folder_remove(char *folder)
 {
     DIR *listing = opendir(folder);
@@ -155,7 +166,11 @@ const char *test_text(const char *path, const char *sql)
 void test_exec(const char *path, const char *sql)
 {
     sqlite3 *db = connect_file(path);
-    must(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, sql);
+    bool ok = sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+    if (!ok) {
+        (void)fprintf(stderr, "%s\n", sqlite3_errmsg(db));
+    }
+    must(ok, sql);
     (void)sqlite3_close(db);
 }
 

@@ -14,6 +14,8 @@
 
 /* A fresh folder and its removal with the files in it. */
 char *test_folder_make(void);
+/* The same in memory where there is such a place: what a kill leaves does not depend on the disk. */
+char *test_folder_make_fast(void);
 void test_folder_remove(char *folder);
 /* folder/name, in one of a few static buffers. */
 const char *test_path(const char *folder, const char *name);

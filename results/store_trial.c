@@ -89,6 +89,9 @@ int32_t mla_store_trial(struct mla_store *store, const struct mla_store_trial *t
         status = write_catches(store, trial);
     }
     if (status == MLA_STORE_OK) {
+        status = mla_write_touch(store, store->run);
+    }
+    if (status == MLA_STORE_OK) {
         status = mla_write_commit(store);
     }
     if (status != MLA_STORE_OK) {

@@ -2,6 +2,7 @@
  *
  * store_view.c - the tables a person reads, as rows or as JSON.
  *
+ * "Newest" goes by when a run began: after a merge numbers follow the order of merging.
  * Each view is a query over the views of schema.sql, once without and once with a key (?1: number
  * of a run or of a case). The JSON form wraps the same query in SQLite's own JSON functions, so
  * that escaping is SQLite's and columns and order cannot differ.
@@ -60,7 +61,8 @@ struct view {
 #define FINDING_ORDER " ORDER BY state <> 'open', last_seen DESC, id, kernel, verdict"
 
 static const struct view views[MLA_VIEW_N] = {
-    [MLA_VIEW_RUNS] = {"runs", KEY_RUN, "SELECT " RUN_COLUMNS " FROM runs ORDER BY run DESC",
+    [MLA_VIEW_RUNS] = {"runs", KEY_RUN,
+                       "SELECT " RUN_COLUMNS " FROM runs ORDER BY started DESC, run DESC",
                        "SELECT " RUN_COLUMNS " FROM runs WHERE run = ?1"},
     [MLA_VIEW_SUMMARY] = {"summary", KEY_RUN_OR_LAST, NULL,
                           "SELECT " SUMMARY_COLUMNS " FROM outcome WHERE run = ?1"
@@ -77,7 +79,8 @@ static const struct view views[MLA_VIEW_N] = {
                        " v.got, v.lo, v.hi, v.reason, v.kernel_seconds, v.oracle_seconds,"
                        " (SELECT group_concat(m.name || '=' || m.value, ' ') FROM metric AS m"
                        " WHERE m.verdict = v.id) AS metrics"
-                       " FROM verdict AS v WHERE v.testcase = ?1 ORDER BY v.id DESC"},
+                       " FROM verdict AS v JOIN run AS r ON r.id = v.run WHERE v.testcase = ?1"
+                       " ORDER BY r.started DESC, v.id DESC"},
     [MLA_VIEW_RUN] = {"run", KEY_RUN_OR_LAST, NULL,
                       "WITH r AS (SELECT run.*, build.*, run.id AS run FROM run"
                       " JOIN build ON build.id = run.build WHERE run.id = ?1)"
@@ -101,11 +104,14 @@ static const struct view views[MLA_VIEW_N] = {
                            "SELECT " CRITERIA_COLUMNS " FROM criteria WHERE run = ?1"
                            " GROUP BY op, kernel, criterion ORDER BY op, kernel, criterion"},
     [MLA_VIEW_SPEED] = {"speed", KEY_RUN,
-                        "SELECT " SPEED_COLUMNS " FROM speed ORDER BY run DESC, id LIMIT 500",
+                        "SELECT " SPEED_COLUMNS
+                        " FROM speed ORDER BY started DESC, run DESC, id LIMIT 500",
                         "SELECT " SPEED_COLUMNS " FROM speed WHERE run = ?1 ORDER BY id"},
     [MLA_VIEW_FAULTS] = {"faults", KEY_RUN,
                          "SELECT " FAULTS_COLUMNS
-                         " FROM kill_matrix WHERE run = (SELECT max(run) FROM trial) ORDER BY id",
+                         " FROM kill_matrix WHERE run = (SELECT r.id FROM run AS r WHERE"
+                         " EXISTS (SELECT 1 FROM trial AS t WHERE t.run = r.id)"
+                         " ORDER BY r.started DESC, r.id DESC LIMIT 1) ORDER BY id",
                          "SELECT " FAULTS_COLUMNS " FROM kill_matrix WHERE run = ?1 ORDER BY id"},
 };
 

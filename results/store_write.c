@@ -30,6 +30,15 @@ void mla_write_rollback(struct mla_store *store)
     (void)sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
+int32_t mla_write_touch(struct mla_store *store, int64_t run)
+{
+    sqlite3_stmt *stmt = mla_sql_get(store, MLA_SQL_TOUCH_RUN);
+    if (stmt == NULL || mla_sql_bind_int(stmt, 1, run) != 0) {
+        return mla_sql_fail(store, "count a write");
+    }
+    return mla_sql_run(store, stmt, "count a write");
+}
+
 int32_t mla_write_case(struct mla_store *store, const struct mla_store_case *testcase, int64_t *num)
 {
     sqlite3_stmt *stmt = mla_sql_get(store, MLA_SQL_INSERT_CASE);
@@ -143,7 +152,7 @@ int32_t mla_write_verdict(struct mla_store *store, int64_t run,
     if (status == MLA_STORE_OK && mla_queue_is_failure(verdict->verdict)) {
         status = write_finding(store, run, num, verdict, now);
     }
-    return status;
+    return status == MLA_STORE_OK ? mla_write_touch(store, run) : status;
 }
 
 static int32_t write_tally(struct mla_store *store, const struct mla_queued_tally *tally)
@@ -162,7 +171,8 @@ static int32_t write_tally(struct mla_store *store, const struct mla_queued_tall
     if (code != 0) {
         return mla_sql_fail(store, "bind a tally");
     }
-    return mla_sql_run(store, stmt, "store a tally");
+    int32_t status = mla_sql_run(store, stmt, "store a tally");
+    return status == MLA_STORE_OK ? mla_write_touch(store, tally->run) : status;
 }
 
 static int32_t write_batch(struct mla_store *store)
@@ -192,6 +202,7 @@ int32_t mla_store_flush(struct mla_store *store)
         return MLA_STORE_OK;
     }
     status = write_batch(store);
+    queue->tried_ns = mla_queue_clock_ns();
     if (status != MLA_STORE_OK) {
         mla_write_rollback(store);
         queue->fresh_n = 0; /* the next try by itself comes with the next full or old batch */

@@ -36,7 +36,8 @@ static const char help[] =
     "  --time S       seconds each is called at least, beyond five times (default 1)\n"
     "  --peers        oneDNN and OpenBLAS (scripts/setup --peers installs them)\n"
     "  --db FILE      default results/mlacheck.db\n"
-    "  --json         end with one JSON object\n\n";
+    "  --json         end with one JSON object\n\n"
+    "example: mlacheck bench --op sparse --shape 'deepseek*' --threads 1,2\n\n";
 
 static void print_shapes(enum mla_op op)
 {

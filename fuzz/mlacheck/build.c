@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "build_info.h"
+#include "fuzz/safetensors.h"
 #include "oracle/oracle.h"
 
 static const char *isa(void)
@@ -68,11 +69,13 @@ int32_t mla_build_begin_run(struct mla_store *store, int argc, char **argv, cons
 
 bool mla_build_versions(char *text, size_t text_bytes)
 {
-    char oracle[128], store[128];
+    char oracle[128], store[128], json[64];
     bool oracle_ok = mla_oracle_versions(oracle, sizeof oracle);
     bool store_ok = mla_store_versions(store, sizeof store);
+    bool json_ok = mla_safetensors_versions(json, sizeof json);
     int major = nettle_version_major(), minor = nettle_version_minor();
-    snprintf(text, text_bytes, "%s, %s, nettle %d.%d (header %d.%d)", oracle, store, major, minor,
-             NETTLE_VERSION_MAJOR, NETTLE_VERSION_MINOR);
-    return oracle_ok && store_ok && major == NETTLE_VERSION_MAJOR && minor == NETTLE_VERSION_MINOR;
+    snprintf(text, text_bytes, "%s, %s, %s, nettle %d.%d (header %d.%d)", oracle, store, json,
+             major, minor, NETTLE_VERSION_MAJOR, NETTLE_VERSION_MINOR);
+    return oracle_ok && store_ok && json_ok && major == NETTLE_VERSION_MAJOR &&
+           minor == NETTLE_VERSION_MINOR;
 }

@@ -13,7 +13,7 @@ check 'no verb' 2 'usage' "$mlacheck"
 check 'help' 0 'usage' "$mlacheck" --help
 check 'version' 0 'MPFR' "$mlacheck" --version
 check 'unknown verb' 2 "verb 'frobnicate'" "$mlacheck" frobnicate
-for verb in run fuzz shrink bench list show; do
+for verb in run fuzz shrink bench list show compare completion; do
     check "$verb --help" 0 'usage' "$mlacheck" "$verb" --help
 done
 check 'unknown flag' 2 "'--frob'" "$mlacheck" run --frob

@@ -8,6 +8,7 @@
 #include "fuzz/faults/faults.h"
 #include "fuzz/kernels.h"
 #include "fuzz/mlacheck/options.h"
+#include "fuzz/mlacheck/progress.h"
 #include "fuzz/trial.h"
 
 enum mla_faults_role {
@@ -38,6 +39,7 @@ struct mla_faults_cell {
 
 struct mla_faults {
     struct mla_options options;
+    struct mla_progress progress;
     struct mla_kernel_list kernels; /* the chosen ones */
     struct mla_store *store;
     struct mla_faults_cell *cells; /* in the order of roles, then of the tables */

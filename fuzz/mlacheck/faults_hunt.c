@@ -6,13 +6,13 @@
  * gave it, so the easy ones are through early and the hard ones share what is left. A trial of all faults
  * is over when its share of the time that is left is used up; then the next one begins.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "fuzz/call.h"
 #include "fuzz/case_fields.h"
@@ -25,6 +25,11 @@
 #define SURVEY_CASES       8    /* after the killing one */
 #define CASE_SECONDS       20.0 /* unless --limit says otherwise */
 #define JOBS_MAX           256
+
+static const char *const roles[MLA_ROLES_N] = {[MLA_ROLE_CANARY] = "canaries",
+                                               [MLA_ROLE_CONTROL] = "controls",
+                                               [MLA_ROLE_FAULT] = "faults",
+                                               [MLA_ROLE_HIDDEN] = "faults"};
 
 /* ---- one trial ---- */
 
@@ -55,6 +60,7 @@ static void finish(struct mla_faults *f, struct mla_faults_entry *e)
     mla_trial_free(e->attempt->trial);
     e->attempt->trial = NULL;
     e->attempt->done = true;
+    mla_progress_clear(&f->progress);
     if (e->attempt->result.outcome == MLA_TRIAL_KILLED &&
         (f->options.verbose || e->cell->role == MLA_ROLE_CONTROL))
         mla_faults_print_kill(e);
@@ -111,6 +117,25 @@ static size_t sweep(struct mla_faults *f, struct mla_faults_entry **active, size
     return left;
 }
 
+static size_t alive(const struct mla_faults_entry *entries, size_t n)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < n; i++)
+        left += !entries[i].attempt->done;
+    return left;
+}
+
+/* Of the time that all may take, as nobody knows how soon the faults die. */
+static void progress(struct mla_faults *f, const struct mla_faults_entry *entries, size_t n)
+{
+    char note[96];
+    snprintf(note, sizeof note, "%s, trial %" PRId64 ": %zu of %zu live",
+             n == 0 ? "" : roles[entries[0].cell->role], n == 0 ? 0 : entries[0].number,
+             alive(entries, n), n);
+    mla_progress_say(&f->progress, mla_call_clock() - f->began, f->options.seconds, "s at most",
+                     note);
+}
+
 /* Let all that are not done use up the budget, some at a time. At the deadline those that run are asked to
  * end; a case that hangs is ended by its own timer. */
 static void run_round(struct mla_faults *f, struct mla_faults_entry *entries, size_t n,
@@ -130,6 +155,7 @@ static void run_round(struct mla_faults *f, struct mla_faults_entry *entries, si
         for (size_t i = 0; i < active_n && !told && is_over(f, deadline); i++)
             mla_trial_stop(active[i]->attempt->trial);
         told = is_over(f, deadline);
+        progress(f, entries, n);
         if (active_n > 0)
             wait_for_any(active, active_n);
         active_n = sweep(f, active, active_n);
@@ -192,21 +218,6 @@ static void hold_controls(struct mla_faults *f, struct mla_faults_entry *entries
     finish_all(f, entries, n);
 }
 
-static size_t alive(const struct mla_faults_entry *entries, size_t n)
-{
-    size_t left = 0;
-    for (size_t i = 0; i < n; i++)
-        left += !entries[i].attempt->done;
-    return left;
-}
-
-static void progress(const struct mla_faults *f, int64_t trial, int round, size_t left, size_t n)
-{
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "trial %lld, round %d: %zu of %zu live after %.0f s\n", (long long)trial,
-                round, left, n, mla_call_clock() - f->began);
-}
-
 static void hunt_faults(struct mla_faults *f, struct mla_faults_entry *entries, int64_t trial)
 {
     double now = mla_call_clock();
@@ -217,8 +228,7 @@ static void hunt_faults(struct mla_faults *f, struct mla_faults_entry *entries, 
     for (size_t i = 0; i < n; i++) /* one round is enough for what cannot be killed */
         if (entries[i].cell->role == MLA_ROLE_HIDDEN)
             finish(f, &entries[i]);
-    for (int round = 1; alive(entries, n) > 0 && !is_over(f, deadline); round++) {
-        progress(f, trial, round, alive(entries, n), n);
+    while (alive(entries, n) > 0 && !is_over(f, deadline)) {
         budget.cpu_seconds *= 2;
         run_round(f, entries, n, &budget, deadline);
     }
@@ -232,12 +242,14 @@ bool mla_faults_hunt(struct mla_faults *f)
         f->code = mla_options_fail(MLA_EXIT_ENVIRONMENT, "faults", "out of memory");
         return true;
     }
+    mla_progress_begin(&f->progress, f->options.quiet);
     bool died = canaries_die(f, entries);
     f->deadline = mla_call_clock() + f->options.seconds;
     if (died)
         hold_controls(f, entries);
     for (int64_t t = 0; t < f->options.number && died; t++)
         hunt_faults(f, entries, t);
+    mla_progress_clear(&f->progress);
     free(entries);
     return died;
 }

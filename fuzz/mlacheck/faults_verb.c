@@ -31,7 +31,9 @@ static const char help[] =
     "  --limit S          seconds one case may take before it is a hang (default 20)\n"
     "  --db FILE          default results/mlacheck.db\n"
     "  --json             end with one JSON object\n"
-    "  --verbose          the case of every kill, with the line that repeats it\n";
+    "  --verbose          the case of every kill, with the line that repeats it\n"
+    "  --quiet            no progress on stderr\n\n"
+    "example: mlacheck faults --trials 5 --time 600 --kernel 'fault:causal*'\n";
 
 /* ---- input ---- */
 
@@ -214,7 +216,7 @@ int mla_verb_faults(int argc, char **argv)
 {
     static struct mla_faults f; /* large, and one a process */
     memset(&f, 0, sizeof f);
-    int code = mla_options_parse(&f.options, "faults", "kADtjSoldJvh", argc, argv);
+    int code = mla_options_parse(&f.options, "faults", "kADtjSoldJvqh", argc, argv);
     if (code != 0 || f.options.help) {
         if (code == 0)
             fputs(help, stdout);

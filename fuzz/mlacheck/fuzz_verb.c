@@ -29,6 +29,7 @@
 #include "fuzz/mlacheck/fuzz_care.h"
 #include "fuzz/mlacheck/fuzz_seeds.h"
 #include "fuzz/mlacheck/options.h"
+#include "fuzz/mlacheck/progress.h"
 #include "fuzz/mlacheck/table.h"
 #include "fuzz/number.h"
 
@@ -44,7 +45,10 @@ static const char help[] =
     "  --seed S       of the engine (default 1)\n"
     "  --merge        merge the corpora afterwards (by itself only where one is large)\n"
     "  --db FILE      default results/mlacheck.db; corpora and logs go to FILE.fuzz\n"
-    "  --json         end with one JSON object of counts\n";
+    "  --report       write the HTML report beside the database afterwards (needs gnuplot)\n"
+    "  --json         end with one JSON object of counts\n"
+    "  --quiet        no progress on stderr\n\n"
+    "example: mlacheck fuzz --op ring --time 600 --jobs 2 --kernel ./my_kernel.so\n";
 
 #define RESTARTS_MAX  20  /* of one worker: a kernel that always dies is known by then */
 #define SILENT_MAX    3   /* deaths in a row that are no finding: it cannot work */
@@ -75,6 +79,7 @@ struct hunt {
     int64_t run_id;
     char since[32]; /* when it began, ISO 8601 UTC as in the store */
     double began;
+    struct mla_progress progress;
     struct worker workers[256];
     bool failed; /* a worker could not work at all */
 };
@@ -190,6 +195,7 @@ static void recover(struct hunt *hunt, const struct worker *w, bool hang)
     const struct mla_store_death death = {w->pid, hang ? "timeout" : "crash",
                                           hang ? "the input took longer than --limit"
                                                : "the worker died while this case ran"};
+    mla_progress_clear(&hunt->progress);
     printf("worker %d (%s) %s; see %s/%s-%d.log\n", w->number, w->phases[w->phase].op,
            hang ? "took too long on one input" : "died", hunt->folder, w->phases[w->phase].op,
            w->number);
@@ -204,6 +210,7 @@ static void recover(struct hunt *hunt, const struct worker *w, bool hang)
 /* What it was to do has not been done: the hunt is no success, and ends. */
 static void fail(struct hunt *hunt, struct worker *w, const char *how)
 {
+    mla_progress_clear(&hunt->progress);
     fprintf(stderr, "mlacheck fuzz: worker %d %s; see %s/%s-%d.log\n", w->number, how, hunt->folder,
             w->phases[w->phase].op, w->number);
     hunt->failed = true;
@@ -268,7 +275,10 @@ static void work(struct hunt *hunt)
 {
     bool told = false;
     double pruned = mla_call_clock();
+    mla_progress_begin(&hunt->progress, hunt->options.quiet);
     while (running(hunt)) {
+        mla_progress_say(&hunt->progress, mla_call_clock() - hunt->began, hunt->options.seconds,
+                         "s", "");
         if (mla_call_clock() - pruned > PRUNE_SECONDS) {
             mla_fuzz_prune(&hunt->options);
             pruned = mla_call_clock();
@@ -279,6 +289,7 @@ static void work(struct hunt *hunt)
                 kill(hunt->workers[i].pid, SIGUSR1); /* the engine ends after the input at hand */
         told = mla_interrupted || hunt->failed;
     }
+    mla_progress_clear(&hunt->progress);
 }
 
 /* ---- set-up and report ---- */
@@ -453,7 +464,7 @@ static int check(const struct mla_options *o)
 int mla_verb_fuzz(int argc, char **argv)
 {
     static struct hunt hunt;
-    int code = mla_options_parse(&hunt.options, "fuzz", "ksoSdtljJMh", argc, argv);
+    int code = mla_options_parse(&hunt.options, "fuzz", "ksoSdtljJMEqh", argc, argv);
     if (code != 0 || hunt.options.help) {
         if (code == 0)
             fputs(help, stdout);
@@ -479,5 +490,7 @@ int mla_verb_fuzz(int argc, char **argv)
     mla_fuzz_merge(&hunt.options, hunt.programs, hunt.folder);
     code = report(&hunt);
     mla_fuzz_prune(&hunt.options);
+    if (hunt.options.report)
+        (void)mla_report_after(&hunt.options); /* says why it cannot; what was found stands */
     return code;
 }

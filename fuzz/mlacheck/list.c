@@ -26,7 +26,8 @@ static const char help[] =
     "  criteria   published accuracy rules, for comparison\n"
     "  names      names used in cases     runs       stored runs\n"
     "  findings   stored faults           worst      stored cases with the largest err/bound\n"
-    "  adversaries   kernels that use all the freedom of a model, and cheats\n";
+    "  adversaries   kernels that use all the freedom of a model, and cheats\n\n"
+    "example: mlacheck list findings --db nightly.db --json\n";
 
 /* One thing of a list: a name, and what it is. Names are plain words, texts hold no quotes. */
 struct printer {

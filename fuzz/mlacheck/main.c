@@ -11,22 +11,32 @@
 
 volatile int mla_interrupted;
 
-static const struct verb {
-    const char *name;
-    const char *what;
-    int (*run)(int argc, char **argv);
-} verbs[] = {
+static const struct mla_verb verbs[] = {
     {"run", "judge kernels on cases", mla_verb_run},
     {"fuzz", "hunt for faults with libFuzzer", mla_verb_fuzz},
     {"faults", "hunt the planted faults: the kill matrix", mla_verb_faults},
     {"shrink", "the smallest case with the same fault", mla_verb_shrink},
+    {"merge", "several databases into one", mla_verb_merge},
+    {"bisect", "the commit, or the setting, that broke a case", mla_verb_bisect},
     {"bench", "speed of kernels and the oracle, against the CPU's peak and peers", mla_verb_bench},
+    {"report", "one file for people or CI: regressions, accuracy, plots", mla_verb_report},
+    {"export", "a case's tensors as a safetensors file", mla_verb_export},
+    {"judge", "a verdict on output that was computed elsewhere", mla_verb_judge},
+    {"import", "a case of tensors from outside", mla_verb_import},
     {"list", "kernels, families, relations, faults, runs, findings", mla_verb_list},
     {"show", "one run, case or kernel in full", mla_verb_show},
     {"selfcheck", "hold the verdict against kernels that do all their models allow",
      mla_verb_selfcheck},
+    {"compare", "what moved between two runs, commits or databases", mla_verb_compare},
+    {"completion", "flags and verbs for the shell to complete", mla_verb_completion},
 };
 #define VERBS_N (sizeof(verbs) / sizeof(verbs[0]))
+
+const struct mla_verb *mla_verbs(size_t *n)
+{
+    *n = VERBS_N;
+    return verbs;
+}
 
 static void interrupt(int signal_number)
 {
@@ -39,7 +49,7 @@ static void usage(FILE *file)
     fprintf(file, "mlacheck decides whether an MLA attention kernel computes what it claims.\n\n"
                   "usage: mlacheck VERB [flags]    (mlacheck VERB --help)\n\n");
     for (size_t i = 0; i < VERBS_N; i++)
-        fprintf(file, "  %-9s %s\n", verbs[i].name, verbs[i].what);
+        fprintf(file, "  %-10s %s\n", verbs[i].name, verbs[i].what);
     fprintf(file,
             "\nexit: 0 all passed, 1 a fault was found, 2 bad usage or input, 3 environment,\n"
             "77 nothing could be judged, 130 interrupted\n");

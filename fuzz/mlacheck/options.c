@@ -14,35 +14,32 @@
 #include <unistd.h>
 
 /* A name may stand twice, with a value and without: no verb takes both. */
-static const struct option longs[] = {{"kernel", required_argument, NULL, 'k'},
-                                      {"set", required_argument, NULL, 's'},
-                                      {"case", required_argument, NULL, 'c'},
-                                      {"id", required_argument, NULL, 'i'},
-                                      {"random", required_argument, NULL, 'n'},
-                                      {"seed", required_argument, NULL, 'S'},
-                                      {"op", required_argument, NULL, 'o'},
-                                      {"db", required_argument, NULL, 'd'},
-                                      {"time", required_argument, NULL, 't'},
-                                      {"limit", required_argument, NULL, 'l'},
-                                      {"oracle", required_argument, NULL, 'O'},
-                                      {"shape", required_argument, NULL, 'H'},
-                                      {"threads", required_argument, NULL, 'T'},
-                                      {"jobs", required_argument, NULL, 'j'},
-                                      {"slow", no_argument, NULL, 'w'},
-                                      {"no-relations", no_argument, NULL, 'r'},
-                                      {"relations", no_argument, NULL, 'R'},
-                                      {"in-process", no_argument, NULL, 'p'},
-                                      {"json", no_argument, NULL, 'J'},
-                                      {"verbose", no_argument, NULL, 'v'},
-                                      {"cases", required_argument, NULL, 'N'},
-                                      {"help", no_argument, NULL, 'h'},
-                                      {"peers", no_argument, NULL, 'P'},
-                                      {"trials", required_argument, NULL, 'A'},
-                                      {"random", no_argument, NULL, 'D'},
-                                      {"out", required_argument, NULL, 'u'},
-                                      {"blame", no_argument, NULL, 'b'},
-                                      {"merge", no_argument, NULL, 'M'},
-                                      {NULL, 0, NULL, 0}};
+static const struct option longs[] = {
+    {"kernel", required_argument, NULL, 'k'},  {"set", required_argument, NULL, 's'},
+    {"case", required_argument, NULL, 'c'},    {"id", required_argument, NULL, 'i'},
+    {"random", required_argument, NULL, 'n'},  {"seed", required_argument, NULL, 'S'},
+    {"op", required_argument, NULL, 'o'},      {"db", required_argument, NULL, 'd'},
+    {"time", required_argument, NULL, 't'},    {"limit", required_argument, NULL, 'l'},
+    {"oracle", required_argument, NULL, 'O'},  {"shape", required_argument, NULL, 'H'},
+    {"threads", required_argument, NULL, 'T'}, {"jobs", required_argument, NULL, 'j'},
+    {"slow", no_argument, NULL, 'w'},          {"no-relations", no_argument, NULL, 'r'},
+    {"relations", no_argument, NULL, 'R'},     {"in-process", no_argument, NULL, 'p'},
+    {"json", no_argument, NULL, 'J'},          {"verbose", no_argument, NULL, 'v'},
+    {"cases", required_argument, NULL, 'N'},   {"help", no_argument, NULL, 'h'},
+    {"peers", no_argument, NULL, 'P'},         {"trials", required_argument, NULL, 'A'},
+    {"random", no_argument, NULL, 'D'},        {"out", required_argument, NULL, 'u'},
+    {"blame", no_argument, NULL, 'b'},         {"merge", no_argument, NULL, 'M'},
+    {"repo", required_argument, NULL, 'e'},    {"build", required_argument, NULL, 'B'},
+    {"plugin", required_argument, NULL, 'L'},  {"good", required_argument, NULL, 'g'},
+    {"bad", required_argument, NULL, 'x'},     {"where", required_argument, NULL, 'W'},
+    {"config", required_argument, NULL, 'C'},  {"bits", no_argument, NULL, 'I'},
+    {"tries", required_argument, NULL, 'y'},   {"quiet", no_argument, NULL, 'q'},
+    {"golden", required_argument, NULL, 'z'},  {"update", no_argument, NULL, 'U'},
+    {"format", required_argument, NULL, 'F'},  {"github", no_argument, NULL, 'G'},
+    {"report", no_argument, NULL, 'E'},        {"result", required_argument, NULL, 'f'},
+    {"model", required_argument, NULL, 'm'},   {"pad-index", required_argument, NULL, 'a'},
+    {"param", required_argument, NULL, 'X'},   {NULL, 0, NULL, 0},
+};
 
 int mla_options_fail(int code, const char *verb, const char *format, ...)
 {
@@ -109,6 +106,23 @@ static bool is_op(const char *text)
            strcmp(text, "sparse") == 0 || strcmp(text, "reject") == 0 || strcmp(text, "all") == 0;
 }
 
+/* Of bisect. */
+static const char *take_text(struct mla_options *o, int letter, const char *text)
+{
+    const char **place = letter == 'e'   ? &o->repo
+                         : letter == 'B' ? &o->build
+                         : letter == 'L' ? &o->plugin
+                         : letter == 'g' ? &o->good
+                         : letter == 'x' ? &o->bad
+                                         : &o->where;
+    if (letter == 'C' && o->configs_n == 2)
+        return "given twice";
+    if (letter == 'C')
+        place = &o->configs[o->configs_n++];
+    *place = text;
+    return text[0] != '\0' ? NULL : "not empty";
+}
+
 /* NULL, or what the flag's value must be. */
 static const char *take(struct mla_options *o, int letter, const char *text)
 {
@@ -126,6 +140,7 @@ static const char *take(struct mla_options *o, int letter, const char *text)
         return integer(text, 1, &o->random) ? NULL : "an integer in 1 .. 2^63-1";
     case 'N':
     case 'A':
+    case 'y':
         return integer(text, 1, &o->number) ? NULL : "an integer in 1 .. 2^63-1";
     case 'S':
         if (!integer(text, 0, &seed))
@@ -149,9 +164,34 @@ static const char *take(struct mla_options *o, int letter, const char *text)
     case 'u':
         o->out = text;
         return text[0] != '\0' ? NULL : "a path";
+    case 'z':
+        o->golden = text;
+        return text[0] != '\0' ? NULL : "a path";
+    case 'F':
+        o->format = text;
+        return NULL;
+    case 'f':
+        o->result = text;
+        return text[0] != '\0' ? NULL : "a path";
+    case 'm':
+        o->model = text;
+        return text[0] != '\0' ? NULL : "a path or a kernel's name";
+    case 'a':
+        o->masked = strcmp(text, "masked") == 0;
+        return o->masked || strcmp(text, "refused") == 0 ? NULL : "masked or refused";
+    case 'X':
+        return append(o->params, &o->params_n, text) ? NULL : "given at most 64 times";
     case 'd':
         o->db = text;
         return text[0] != '\0' ? NULL : "a path";
+    case 'e':
+    case 'B':
+    case 'L':
+    case 'g':
+    case 'x':
+    case 'W':
+    case 'C':
+        return take_text(o, letter, text);
     case 't':
         return seconds(text, &o->seconds) ? NULL : "a number of seconds in (0, 1e7]";
     case 'l':
@@ -171,6 +211,11 @@ static const char *take(struct mla_options *o, int letter, const char *text)
     o->peers = o->peers || letter == 'P';
     o->blame = o->blame || letter == 'b';
     o->merge = o->merge || letter == 'M';
+    o->bits = o->bits || letter == 'I';
+    o->quiet = o->quiet || letter == 'q';
+    o->update = o->update || letter == 'U';
+    o->github = o->github || letter == 'G';
+    o->report = o->report || letter == 'E';
     o->help = o->help || letter == 'h';
     return NULL;
 }
@@ -195,12 +240,37 @@ static void choose_rows(const char *allowed, struct option *rows)
     rows[n] = (struct option){NULL, 0, NULL, 0};
 }
 
+/* Who asks a verb for its flags; NULL: it is to do its work. */
+static struct {
+    mla_options_flag_fn *flag;
+    void *context;
+} asker;
+
+void mla_options_each_flag(const struct mla_verb *verb, mla_options_flag_fn *flag, void *context)
+{
+    char *argv[] = {(char[]){"?"}, NULL};
+    asker.flag = flag;
+    asker.context = context;
+    (void)verb->run(1, argv);
+    asker.flag = NULL;
+}
+
+static int answer(const struct option *rows, const char *allowed)
+{
+    for (const struct option *o = rows; o->name != NULL; o++)
+        if (strchr(allowed, o->val) != NULL)
+            asker.flag(asker.context, o->name, o->has_arg == required_argument);
+    return MLA_EXIT_USAGE; /* which ends the verb */
+}
+
 int mla_options_parse(struct mla_options *options, const char *verb, const char *allowed, int argc,
                       char **argv)
 {
     int letter;
     struct option rows[sizeof longs / sizeof longs[0]];
     choose_rows(allowed, rows);
+    if (asker.flag != NULL)
+        return answer(rows, allowed);
     *options = (struct mla_options){
         .db = "results/mlacheck.db", .random = -1, .number = -1, .seed = 1, .relations = true};
     opterr = 0;
@@ -219,8 +289,9 @@ int mla_options_parse(struct mla_options *options, const char *verb, const char 
             return mla_options_fail(MLA_EXIT_USAGE, verb, "--%s '%s': must be %s",
                                     long_name(letter), optarg, rule);
     }
+    int words_max = strchr(allowed, '*') != NULL ? MLA_OPTIONS_LIST_MAX : 2;
     for (; optind < argc; optind++) {
-        if (options->words_n == 2)
+        if (options->words_n == words_max)
             return mla_options_fail(MLA_EXIT_USAGE, verb, "unexpected word '%s'", argv[optind]);
         options->words[options->words_n++] = argv[optind];
     }

@@ -17,7 +17,9 @@
 #include "fuzz/corpus.h"
 #include "fuzz/kernels.h"
 #include "fuzz/mlacheck/build.h"
+#include "fuzz/mlacheck/counts.h"
 #include "fuzz/mlacheck/options.h"
+#include "fuzz/mlacheck/progress.h"
 #include "fuzz/mlacheck/table.h"
 #include "fuzz/record.h"
 #include "fuzz/relations.h"
@@ -46,10 +48,15 @@ static const char help[] =
     "  --in-process       call kernels without a forked child (for debuggers)\n"
     "  --db FILE          default results/mlacheck.db\n"
     "  --json             end with one JSON object of counts\n"
-    "  --verbose          a line for every verdict\n";
+    "  --verbose          a line for every verdict\n"
+    "  --quiet            no progress on stderr\n\n"
+    "examples:\n"
+    "  mlacheck run --kernel scalar --set corpus/upstream.txt\n"
+    "  mlacheck run --kernel ./my_kernel.so --random 200 --seed 1 --op ring\n";
 
 struct run {
     struct mla_options options;
+    struct mla_progress progress;
     struct mla_kernel_list kernels;
     struct mla_corpus corpus;
     struct mla_store *store;
@@ -161,24 +168,13 @@ static int read_input(struct run *run)
 
 /* ---- judging ---- */
 
-static void report(const struct run *run, const struct mla_case *test, const char *spec,
+static void report(struct run *run, const struct mla_case *test, const char *spec,
                    const struct mla_verdict *verdict)
 {
-    char id[MLA_CASE_ID_BYTES];
-    if (mla_verdict_is_failure(verdict->kind)) {
-        mla_record_print(stdout, test, spec, verdict);
-        return;
-    }
-    if (!run->options.verbose && verdict->kind != MLA_VERDICT_UNJUDGED)
-        return;
-    mla_case_id(test, id);
-    printf("%s %s/%s case=%.12s", mla_verdict_name(verdict->kind), mla_case_op_name(test->op), spec,
-           id);
-    if (verdict->elements_n > 0)
-        printf(" %" PRId64 " rows, worst err/bound=%.3g at %s, %.4g%% correctly rounded",
-               verdict->rows_n, verdict->max_ratio, verdict->element,
-               verdict->metrics.correctly_rounded_percent);
-    printf("%s%s\n", verdict->reason[0] != '\0' ? ": " : "", verdict->reason);
+    bool verbose = run->options.verbose;
+    if (verbose || mla_verdict_is_failure(verdict->kind) || verdict->kind == MLA_VERDICT_UNJUDGED)
+        mla_progress_clear(&run->progress);
+    mla_verdict_report(test, spec, verdict, verbose);
 }
 
 static uint32_t choose_relations(const struct mla_options *o, const struct mla_case *test)
@@ -210,6 +206,7 @@ static int judge_kernel(struct run *run, struct mla_subject *subject, const stru
                                       .plain_oracle = run->options.plain_oracle,
                                       .no_oracle = run->options.no_oracle,
                                       .row_tests = run->row_tests,
+                                      .output_hash = true,
                                       .relations = choose_relations(&run->options, test)};
     mla_case_format(test, line);
     mla_record_case(test, line, &row);
@@ -254,13 +251,12 @@ static int judge_case(struct run *run, const struct mla_case *test)
     return code;
 }
 
-static void progress(const struct run *run, size_t done)
+static void progress(struct run *run, size_t done)
 {
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r%zu of %zu cases, %" PRId64 " faults ", done, run->corpus.n,
-                run->counts.failed + run->counts.improbable + run->counts.crashed);
-    if (isatty(STDERR_FILENO) && (done == run->corpus.n || mla_interrupted))
-        fputc('\n', stderr);
+    char note[64];
+    snprintf(note, sizeof note, "%" PRId64 " faults",
+             run->counts.failed + run->counts.improbable + run->counts.crashed);
+    mla_progress_say(&run->progress, (double)done, (double)run->corpus.n, "cases", note);
 }
 
 /* Left out: the other operation's cases, and slow ones unless they were named or asked for. */
@@ -290,6 +286,7 @@ static int judge_cases(struct run *run)
 {
     int code = 0;
     run->row_tests = count_row_tests(run);
+    mla_progress_begin(&run->progress, run->options.quiet);
     for (size_t i = 0; i < run->corpus.n && code == 0 && !mla_interrupted; i++) {
         const struct mla_case *test = &run->corpus.cases[i];
         if (!is_run(run, test, &run->slow_skipped))
@@ -297,6 +294,7 @@ static int judge_cases(struct run *run)
         code = judge_case(run, test);
         progress(run, i + 1);
     }
+    mla_progress_clear(&run->progress);
     return code;
 }
 
@@ -364,50 +362,22 @@ static int finish(struct run *run)
     if (mla_store_end_run(run->store) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "%s", mla_store_message(run->store));
     mla_table_print(stdout, run->store, MLA_VIEW_SUMMARY, NULL);
-    printf("%" PRId64 " judged: %" PRId64 " passed, %" PRId64 " failed, %" PRId64
-           " improbable, %" PRId64 " refused, %" PRId64 " crashed; %" PRId64 " unjudged, %" PRId64
-           " unsupported",
-           n->judged, n->passed, n->failed, n->improbable, n->refused, n->crashed, n->unjudged,
-           n->unsupported);
-    if (mla_interrupted)
-        printf("; interrupted");
-    if (run->slow_skipped > 0)
-        printf("; %" PRId64 " slow cases not run (--slow)", run->slow_skipped);
-    printf("\n%" PRId64 " rows judged; not judged: %" PRId64 " see NaN or Inf, %" PRId64
-           " leave the range of float32, %" PRId64 " have no bound under the model\n",
-           n->rows_judged, n->rows_nonfinite, n->rows_out_of_range, n->rows_without_bound);
+    mla_counts_print(n, run->slow_skipped);
     printf("executed: %s\n", roll_text(run, EXECUTED));
     printf("not usable on this CPU: %s\n", roll_text(run, SKIPPED));
     if (run->options.json) {
-        printf("{\"cases\":%" PRId64 ",\"judged\":%" PRId64 ",\"passed\":%" PRId64
-               ",\"failed\":%" PRId64 ",\"improbable\":%" PRId64 ",\"unjudged\":%" PRId64
-               ",\"refused\":%" PRId64 ",\"crashed\":%" PRId64 ",\"unsupported\":%" PRId64
-               ",\"slow_skipped\":%" PRId64 ",\"rows_judged\":%" PRId64
-               ",\"rows_nonfinite\":%" PRId64 ",\"rows_out_of_range\":%" PRId64
-               ",\"rows_without_bound\":%" PRId64 ",\"oracle_failed\":%" PRId64,
-               n->cases, n->judged, n->passed, n->failed, n->improbable, n->unjudged, n->refused,
-               n->crashed, n->unsupported, run->slow_skipped, n->rows_judged, n->rows_nonfinite,
-               n->rows_out_of_range, n->rows_without_bound, n->oracle_failed);
+        mla_counts_print_json(n, run->slow_skipped);
         print_roll_json(run, "executed", EXECUTED);
         print_roll_json(run, "skipped", SKIPPED);
         printf("}\n");
     }
-    if (n->failed + n->improbable + n->crashed > 0)
-        return MLA_EXIT_FAULT;
-    if (n->oracle_failed > 0)
-        return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run",
-                                "the oracle contradicted itself on %" PRId64
-                                " of them: a fault of mlacheck, please report it",
-                                n->oracle_failed);
-    if (mla_interrupted)
-        return MLA_EXIT_INTERRUPTED;
-    return n->judged == 0 ? MLA_EXIT_NOTHING : MLA_EXIT_PASSED;
+    return mla_counts_exit("run", n);
 }
 
 int mla_verb_run(int argc, char **argv)
 {
     struct run run = {0};
-    int code = mla_options_parse(&run.options, "run", "kscinSodlOwrRbpJvh", argc, argv);
+    int code = mla_options_parse(&run.options, "run", "kscinSodlOwrRbpJvqh", argc, argv);
     if (code != 0 || run.options.help) {
         if (code == 0)
             fputs(help, stdout);

@@ -19,6 +19,7 @@
 #include "fuzz/kernels.h"
 #include "fuzz/mlacheck/build.h"
 #include "fuzz/mlacheck/options.h"
+#include "fuzz/mlacheck/progress.h"
 #include "fuzz/record.h"
 #include "fuzz/selfcheck.h"
 #include "oracle/oracle.h"
@@ -33,7 +34,9 @@ static const char help[] =
     "  --kernel adversary:NAME|GLOB   only these; adversary:cheat-* must be accused\n"
     "  --jobs N           threads (default 1)\n"
     "  --db FILE          default results/mlacheck.db\n"
-    "  --json             end with one JSON object\n";
+    "  --json             end with one JSON object\n"
+    "  --quiet            no progress on stderr\n\n"
+    "example: mlacheck selfcheck --cases 20000 --jobs 2\n";
 
 #define FAMILIES_MAX    16
 #define COMPARE_EVERY   4  /* cases of which one row is evaluated twice */
@@ -47,6 +50,7 @@ struct line {
 
 struct selfcheck {
     struct mla_options options;
+    struct mla_progress progress;
     struct mla_kernel_list kernels;
     struct mla_store *store;
     pthread_mutex_t lock; /* of all below, and of the store */
@@ -111,6 +115,7 @@ static int32_t accuse(struct selfcheck *check, const struct mla_case *test, cons
     check->broken += verdict->kind == MLA_VERDICT_CRASH || verdict->kind == MLA_VERDICT_TIMEOUT;
     if (before >= ACCUSATIONS_MAX)
         return mla_record_tally(check->store, test, spec, verdict);
+    mla_progress_clear(&check->progress);
     mla_record_print(stdout, test, spec, verdict);
     return mla_record_store(check->store, test, spec, verdict);
 }
@@ -164,8 +169,8 @@ static void record(struct selfcheck *check, const struct mla_case *test, int64_t
     if (status != MLA_STORE_OK)
         check->code = mla_options_fail(MLA_EXIT_ENVIRONMENT, "selfcheck", "%s",
                                        mla_store_message(check->store));
-    if (isatty(STDERR_FILENO) && check->done % 100 == 0)
-        fprintf(stderr, "\r%" PRId64 " of %" PRId64 " cases ", check->done, check->options.number);
+    mla_progress_say(&check->progress, (double)check->done, (double)check->options.number, "cases",
+                     "");
 }
 
 static void run_case(struct selfcheck *check, int64_t i)
@@ -226,14 +231,14 @@ static void run_cases(struct selfcheck *check)
 {
     pthread_t ids[256];
     int started = 0;
+    mla_progress_begin(&check->progress, check->options.quiet);
     while (started < check->options.jobs - 1 &&
            pthread_create(&ids[started], NULL, worker, check) == 0)
         started++;
     worker(check); /* with too few threads the work is only slower */
     for (int i = 0; i < started; i++)
         pthread_join(ids[i], NULL);
-    if (isatty(STDERR_FILENO))
-        fputc('\n', stderr);
+    mla_progress_clear(&check->progress);
 }
 
 /* ---- the run ---- */
@@ -321,7 +326,7 @@ static int finish(struct selfcheck *check)
 int mla_verb_selfcheck(int argc, char **argv)
 {
     static struct selfcheck check; /* large, and one a process */
-    int code = mla_options_parse(&check.options, "selfcheck", "kNSdjJh", argc, argv);
+    int code = mla_options_parse(&check.options, "selfcheck", "kNSdjJqh", argc, argv);
     if (code != 0 || check.options.help) {
         if (code == 0)
             fputs(help, stdout);

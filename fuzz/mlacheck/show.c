@@ -21,7 +21,8 @@ static const char help[] =
     "       mlacheck show faults [NUMBER]   a kill matrix (default: the latest)\n"
     "       mlacheck show case HASH         a stored case: its line and every verdict\n"
     "       mlacheck show kernel NAME       promises and arithmetic models\n"
-    "flags: --db FILE, --json\n";
+    "flags: --db FILE, --json\n\n"
+    "example: mlacheck show case 9f31c02a\n";
 
 static int print_view(const struct mla_options *o, struct mla_store *store,
                       enum mla_store_view view, const char *key, int not_found)

@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "fuzz/blame.h"
+#include "fuzz/call.h"
 #include "fuzz/kernels.h"
 #include "fuzz/mlacheck/build.h"
 #include "fuzz/mlacheck/options.h"
+#include "fuzz/mlacheck/progress.h"
 #include "fuzz/record.h"
 #include "fuzz/shrink.h"
 
@@ -34,12 +36,16 @@ static const char help[] =
     "  --out FILE       append the line to that file (corpus/regressions.txt), once\n"
     "  --db FILE        default results/mlacheck.db: ids are looked up and the result is stored "
     "there\n"
-    "  --json           end with one JSON object\n\n"
+    "  --json           end with one JSON object\n"
+    "  --quiet          no progress on stderr\n\n"
+    "example: mlacheck shrink 9f31c02a --kernel scalar --out corpus/regressions.txt\n\n"
     "exit: 1 the shrunk case fails (a fault, as ever), 2 bad usage or input, 3 environment,\n"
     "77 the kernel does not fail on this case\n";
 
 struct shrink {
     struct mla_options options;
+    struct mla_progress progress;
+    double began;
     struct mla_kernel_list kernels;
     struct mla_case test;
     struct mla_store *store;
@@ -67,6 +73,9 @@ static int read_line(struct shrink *s, const char *flag, const char *line)
     if (mla_case_parse(line, strlen(line), &s->test, error) != MLA_OK ||
         mla_case_problem(&s->test, INT64_MAX, error) != NULL)
         return mla_options_fail(MLA_EXIT_USAGE, "shrink", "%s: %s", flag, error);
+    if (s->test.data[0] != '\0')
+        return mla_options_fail(MLA_EXIT_USAGE, "shrink",
+                                "%s: the tensors come from a file, which has one shape only", flag);
     return 0;
 }
 
@@ -84,15 +93,19 @@ static int read_case(struct shrink *s)
     return code;
 }
 
+static double seconds_in_all(const struct shrink *s)
+{
+    return s->options.seconds > 0 ? s->options.seconds : SECONDS;
+}
+
 static void progress(void *context, const char *step, int64_t judged)
 {
-    const struct shrink *s = context;
-    char line[MLA_CASE_LINE_MAX];
-    if (!isatty(STDERR_FILENO))
-        return;
-    mla_case_format(&s->shrunk.test, line);
-    fprintf(stderr, "\r%" PRId64 " judged, %s smaller, %" PRId64 " bytes of tensors  ", judged,
-            step, mla_case_bytes(&s->shrunk.test));
+    struct shrink *s = context;
+    char note[128];
+    snprintf(note, sizeof note, "%" PRId64 " judged, %s smaller, %" PRId64 " bytes of tensors",
+             judged, step, mla_case_bytes(&s->shrunk.test));
+    mla_progress_say(&s->progress, mla_call_clock() - s->began, seconds_in_all(s), "s at most",
+                     note);
 }
 
 /* ---- report ---- */
@@ -176,8 +189,7 @@ static int report(struct shrink *s)
     mla_case_format(&s->test, from);
     mla_case_format(&r->test, to);
     mla_case_id(&r->test, id);
-    if (isatty(STDERR_FILENO))
-        fputc('\n', stderr);
+    mla_progress_clear(&s->progress);
     if (r->end == MLA_SHRINK_NO_FAILURE) {
         printf("%s does not fail on this case in %d tries: %s%s%s\n", spec, r->tries_n,
                mla_verdict_name(r->first.kind), r->first.reason[0] != '\0' ? ": " : "",
@@ -229,7 +241,7 @@ static int shrink(struct shrink *s)
     const struct mla_options *o = &s->options;
     long processors = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES);
     struct mla_shrink_options options = {
-        .seconds = o->seconds > 0 ? o->seconds : SECONDS,
+        .seconds = seconds_in_all(s),
         .call_seconds = o->limit > 0 ? o->limit : LIMIT,
         .bytes_max = (int64_t)pages * sysconf(_SC_PAGESIZE) / 3,
         .oracle_threads = processors < 1 ? 1 : (int)processors,
@@ -239,6 +251,8 @@ static int shrink(struct shrink *s)
         .progress = progress,
         .context = s,
     };
+    s->began = mla_call_clock();
+    mla_progress_begin(&s->progress, o->quiet);
     if (mla_case_problem(&s->test, options.bytes_max, error) != NULL ||
         mla_shrink(&s->test, s->kernels.list[0].kernel, &options, &s->shrunk, error) != MLA_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "shrink", "%s", error);
@@ -248,7 +262,7 @@ static int shrink(struct shrink *s)
 int mla_verb_shrink(int argc, char **argv)
 {
     static struct shrink s;
-    int code = mla_options_parse(&s.options, "shrink", "kctldurOJh", argc, argv);
+    int code = mla_options_parse(&s.options, "shrink", "kctldurOJqh", argc, argv);
     if (code != 0 || s.options.help) {
         if (code == 0)
             fputs(help, stdout);

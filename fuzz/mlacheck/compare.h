@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compare.h - what the files of `mlacheck compare` share: two sides, what moved, and who is who.
+ */
+#ifndef MLA_MLACHECK_COMPARE_H
+#define MLA_MLACHECK_COMPARE_H
+
+#include "fuzz/mlacheck/options.h"
+#include "fuzz/mlacheck/progress.h"
+#include "fuzz/rank_test.h"
+#include "results/store_side.h"
+
+#define MLA_COMPARE_RUNS_MIN 6 /* of each side, or no distribution is compared */
+#define MLA_COMPARE_LEVEL                                                                          \
+    0.01 /* below this chance a shift is told: one test in a hundred, if nothing moved */
+
+/* What became of a case and kernel. */
+enum mla_moved {
+    MLA_MOVED_REGRESSION = 0, /* passed in A, fails in B */
+    MLA_MOVED_NEW_FAILURE, /* fails in B; A did not judge it. A regression if the kernel failed nowhere in A */
+    MLA_MOVED_FIXED,    /* failed in A, passes in B */
+    MLA_MOVED_LOST,     /* judged in A, in B unjudged or unsupported */
+    MLA_MOVED_UNSTEADY, /* runs of one clean commit disagree */
+    MLA_MOVED_BITS,     /* passed twice, with other output bits */
+    MLA_MOVED_N
+};
+
+/* One of them; texts are its own. */
+struct mla_moved_item {
+    enum mla_moved moved;
+    char id[13];
+    size_t group;
+    const char *before, *after; /* verdicts, static; NULL: not in that side */
+    double ratios[2];           /* err/B; negative: none */
+    char *reason, *repro;       /* of B; NULL: none */
+};
+
+/* A kernel on an operation in one kind of build. [0]: A, [1]: B. */
+struct mla_compare_group {
+    char *op, *kernel, *sanitizer, *isa;
+    int64_t paired, only[2];
+    int64_t passed[2], failed[2]; /* of all, paired or not; passed: refused as due too */
+    int64_t same_bits, no_bits;   /* of those that passed twice: equal; unknown or not steady */
+    int64_t count[MLA_MOVED_N];   /* items */
+    double worst[2];              /* err/B; negative: none */
+    char worst_id[2][13];
+    double worst_before; /* A's err/B of B's worst case; negative: A has none */
+};
+
+/* A statistic of a group in the runs of a side, newest first. */
+struct mla_compare_sample {
+    char *op, *kernel, *sanitizer, *isa, *name;
+    size_t runs_n; /* those kept */
+    double values[MLA_RANK_TEST_MAX];
+    int64_t cases_min, cases_max; /* of a run */
+};
+struct mla_compare_samples {
+    size_t n, room;
+    struct mla_compare_sample *list;
+    bool failed; /* out of memory */
+};
+
+struct mla_compare {
+    struct mla_options options;
+    struct mla_progress progress;
+    const char *names[2]; /* as given */
+    struct mla_store *stores[2];
+    struct mla_store_side *sides[2];
+    size_t groups_n, groups_room;
+    struct mla_compare_group *groups;
+    size_t items_n, items_room;
+    struct mla_moved_item *items;
+    struct mla_compare_samples samples[2];
+    int code; /* of an error that ends it */
+};
+
+/* compare_walk.c: both sides next to each other; fills groups and items. */
+void mla_compare_walk(struct mla_compare *c);
+/* Is the item a reason to exit with 1? After the walk. */
+bool mla_compare_is_regression(const struct mla_compare *c, const struct mla_moved_item *item);
+void mla_compare_free(struct mla_compare *c);
+
+/* compare_shift.c: the medians of runs, where a side has runs enough. */
+void mla_compare_collect(struct mla_compare *c);
+/* The sample of B that belongs to A's, or NULL. */
+const struct mla_compare_sample *mla_compare_partner(const struct mla_compare *c,
+                                                     const struct mla_compare_sample *sample);
+
+/* compare_report.c: everything that was found; the exit code. */
+int mla_compare_report(const struct mla_compare *c);
+
+/* compare.c: a side's database or run; 0, or an exit code after complaining. */
+int mla_compare_open(struct mla_compare *c, int side, const char *word);
+/* With the store's message. */
+int mla_compare_store_failed(struct mla_compare *c, int side);
+
+/* compare_golden.c: one side against the golden file, or into it. */
+int mla_compare_golden(struct mla_compare *c);
+
+#endif

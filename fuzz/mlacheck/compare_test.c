@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compare_test.c - `mlacheck compare` on databases of the test's own: what is a regression and what is not, and a
+ * planted fault in an honest kernel's place.
+ */
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+/* after setjmp, stdarg, stddef, stdint */
+#include <cmocka.h>
+
+#include "fuzz/judge.h"
+#include "fuzz/kernels.h"
+#include "fuzz/mlacheck/compare.h"
+#include "fuzz/record.h"
+
+volatile int mla_interrupted;
+
+#define OK(call) assert_int_equal((call), MLA_STORE_OK)
+
+static char folder[64], db[128], other_db[128], set[128], golden[128];
+static char output[65536]; /* of the last command */
+static struct mla_store *store;
+
+static int setup(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/compare_test.XXXXXX");
+    if (mkdtemp(folder) == NULL)
+        return -1;
+    snprintf(db, sizeof db, "%s/x.db", folder);
+    snprintf(other_db, sizeof other_db, "%s/y.db", folder);
+    snprintf(set, sizeof set, "%s/few.txt", folder);
+    snprintf(golden, sizeof golden, "%s/golden.csv", folder);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    const char *const files[] = {db, other_db, set, golden};
+    char path[160];
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        for (int end = 0; end < 3; end++) {
+            snprintf(path, sizeof path, "%s%s", files[i],
+                     (const char *const[]){"", "-wal", "-shm"}[end]);
+            unlink(path);
+        }
+    snprintf(path, sizeof path, "%s/out", folder);
+    unlink(path);
+    return rmdir(folder);
+}
+
+/* Call the verb; what it prints goes into output. */
+static int compare(const char *a, const char *b, const char *c, const char *d, const char *e,
+                   const char *f, const char *g)
+{
+    const char *const words[] = {"compare", a, b, c, d, e, f, g};
+    char *argv[12] = {NULL}, path[160];
+    int argc = 0;
+    for (size_t i = 0; i < sizeof words / sizeof words[0] && words[i] != NULL; i++)
+        argv[argc++] = strdup(words[i]);
+    snprintf(path, sizeof path, "%s/out", folder);
+    fflush(NULL);
+    int own[2] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)};
+    int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    dup2(file, STDOUT_FILENO);
+    dup2(file, STDERR_FILENO);
+    int code = mla_verb_compare(argc, argv);
+    fflush(NULL);
+    dup2(own[0], STDOUT_FILENO);
+    dup2(own[1], STDERR_FILENO);
+    lseek(file, 0, SEEK_SET);
+    ssize_t n = read(file, output, sizeof output - 1);
+    output[n < 0 ? 0 : n] = '\0';
+    close(file);
+    close(own[0]);
+    close(own[1]);
+    for (int i = 0; i < argc; i++)
+        free(argv[i]);
+    return code;
+}
+
+static int runs(const char *a, const char *b)
+{
+    return compare("--db", db, a, b, "--json", "--quiet", NULL);
+}
+
+static void expect(const char *text)
+{
+    if (strstr(output, text) == NULL)
+        fail_msg("looked for '%s' in:\n%s", text, output);
+}
+
+static void expect_not(const char *text)
+{
+    if (strstr(output, text) != NULL)
+        fail_msg("found '%s' in:\n%s", text, output);
+}
+
+/* ---- databases ---- */
+
+static void open_store(const char *path)
+{
+    char message[512];
+    OK(mla_store_open(path, &store, message, sizeof message));
+}
+
+static void close_store(void)
+{
+    OK(mla_store_close(store));
+}
+
+static void begin(const char *commit, const char *sanitizer)
+{
+    const struct mla_store_build build = {commit, false, "clang 14", "-O2", sanitizer, "avx2"};
+    const struct mla_store_run run = {"run", "a CPU", "k", 7};
+    OK(mla_store_begin_run(store, &build, &run, NULL));
+}
+
+static void put(unsigned n, const char *kernel, const char *verdict, double ratio, double hash)
+{
+    char line[32];
+    struct mla_store_case c = {.line = line, .op = "ring", .family = "exact", .region = ""};
+    const struct mla_store_metric metrics[2] = {{"output_hash", hash},
+                                                {"max_err_over_bound", ratio}};
+    snprintf(c.id, sizeof c.id, "%08x%056d", n, 0);
+    snprintf(line, sizeof line, "ring case %u", n);
+    const struct mla_store_verdict v = {.testcase = &c,
+                                        .kernel = kernel,
+                                        .verdict = verdict,
+                                        .relation = "",
+                                        .reason = "so it is",
+                                        .max_ratio = ratio,
+                                        .elements_n = 1,
+                                        .metrics = metrics,
+                                        .metrics_n = ratio < 0 ? 0 : 2,
+                                        .repro = "mlacheck run --this"};
+    OK(mla_store_verdict(store, &v));
+}
+
+/* ---- what moved ---- */
+
+static void nothing_moved(void **state)
+{
+    (void)state;
+    open_store(db);
+    for (int run = 0; run < 2; run++) {
+        begin("aaaa1", "");
+        put(1, "k", "pass", 0.5, 77);
+        put(2, "k", "refused", -1, 0);
+        put(3, "k", "fail-certain", 2, 5);
+        put(4, "k", "unsupported", -1, 0);
+    }
+    close_store();
+    assert_int_equal(runs("1", "2"), MLA_EXIT_PASSED);
+    expect("4 pairs compared, 0 regressions\n");
+    expect(
+        "{\"paired\":4,\"regressed\":0,\"moved\":{\"regressions\":0,\"new_failures\":0,\"fixed\":0,"
+        "\"lost\":0,\"unsteady\":0,\"bits_changed\":0},\"regressions\":[],\"new_failures\":[],"
+        "\"fixed\":[],"
+        "\"lost\":[],\"unsteady\":[],\"bits_changed\":[],\"shifts\":[],\"shift_tests\":0,");
+    expect("\"same_bits\":1,\"changed_bits\":0,\"unknown_bits\":0,\"worst\":[2,2],"
+           "\"new_worst\":null}");
+    expect_not("kept apart");
+}
+
+/* One case a row: what it was, what it is, and whether that alone makes exit code 1. */
+static void each_move(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before, *after, *word;
+        int code;
+    } moves[] = {
+        {"pass", "fail-certain", "REGRESSION", MLA_EXIT_FAULT},
+        {"pass", "fail-improbable", "REGRESSION", MLA_EXIT_FAULT},
+        {"pass", "crash", "REGRESSION", MLA_EXIT_FAULT},
+        {"refused", "timeout", "REGRESSION", MLA_EXIT_FAULT},
+        {"unjudged", "fail-certain", "REGRESSION", MLA_EXIT_FAULT}, /* it failed nowhere before */
+        {"fail-certain", "crash", "1 pairs compared, 0 regressions\n", MLA_EXIT_PASSED},
+        {"crash", "pass", "FIXED", MLA_EXIT_PASSED},
+        {"pass", "unsupported", "LOST", MLA_EXIT_PASSED},
+        {"fail-certain", "unjudged", "LOST", MLA_EXIT_PASSED},
+        {"unjudged", "pass", "1 pairs compared, 0 regressions\n", MLA_EXIT_PASSED},
+    };
+    for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++) {
+        open_store(db);
+        begin("aaaa1", "");
+        put(1, "k", moves[i].before, -1, 0);
+        if (strcmp(moves[i].before, "unjudged") == 0)
+            put(9, "k", "pass", 0.5, 1);
+        begin("bbbb2", "");
+        put(1, "k", moves[i].after, -1, 0);
+        close_store();
+        int code = runs("aaaa", "bbbb2");
+        if (code != moves[i].code)
+            fail_msg("%s -> %s: %d\n%s", moves[i].before, moves[i].after, code, output);
+        expect(moves[i].word);
+        if (code == MLA_EXIT_FAULT) {
+            expect(": so it is\n  repro: mlacheck run --this\n");
+            expect("\"regressed\":1");
+        }
+        teardown(state);
+        setup(state);
+    }
+}
+
+/* A case that only B judged: new for a kernel that already failed, a regression for one that did not. */
+static void failures_of_new_cases(void **state)
+{
+    (void)state;
+    open_store(db);
+    begin("aaaa1", "");
+    put(1, "good", "pass", 0.5, 1);
+    put(1, "bad", "fail-certain", 3, 1);
+    begin("bbbb1", "");
+    put(1, "good", "pass", 0.5, 1);
+    put(1, "bad", "fail-certain", 3, 1);
+    put(2, "bad", "fail-certain", 4, 1);
+    put(2, "unknown", "fail-certain", 4, 1);
+    begin("cccc1", "");
+    put(1, "good", "pass", 0.5, 1);
+    put(2, "good", "fail-certain", 4, 1);
+    close_store();
+    assert_int_equal(runs("1", "2"), MLA_EXIT_PASSED);
+    expect("NEW ring/bad case=000000020000 not judged -> fail-certain, err/bound - -> 4: so it is");
+    expect("NEW ring/unknown");
+    expect("only in B: ring/unknown (1 cases)");
+    expect("WORST ring/bad err/bound 3 -> 4, case=000000020000 (not in A)");
+    assert_int_equal(runs("1", "3"), MLA_EXIT_FAULT);
+    expect(
+        "REGRESSION ring/good case=000000020000 not judged -> fail-certain, err/bound - -> 4; the "
+        "kernel failed nowhere in A: so it is");
+    expect("only in A: ring/bad (1 cases)");
+    assert_int_equal(compare("--db", db, "1", "3", "--verbose", NULL, NULL), MLA_EXIT_FAULT);
+    expect("only in A: ring/bad case=000000010000 fail-certain\n");
+    expect("only in B: ring/good case=000000020000 fail-certain\n");
+}
+
+static void bits_and_worst(void **state)
+{
+    (void)state;
+    open_store(db);
+    begin("aaaa1", "");
+    put(1, "k", "pass", 0.25, 1);
+    put(2, "k", "pass", 0.5, 2);
+    put(3, "k", "pass", 0.5, 0);
+    begin("bbbb1", "");
+    put(1, "k", "pass", 0.75, 9);
+    put(2, "k", "pass", 0.5, 2);
+    put(3, "k", "pass", 0.5, 3);
+    close_store();
+    assert_int_equal(runs("1", "2"), MLA_EXIT_PASSED);
+    expect("BITS ring/k case=000000010000 pass -> pass, err/bound 0.25 -> 0.75");
+    expect("WORST ring/k err/bound 0.5 -> 0.75, case=000000010000 (there it was 0.25)");
+    expect("\"same_bits\":1,\"changed_bits\":1,\"unknown_bits\":1,\"worst\":[0.5,0.75],"
+           "\"new_worst\":\"000000010000\"}");
+    expect("3 pairs compared, 0 regressions; 1 pass in both with other output bits");
+    assert_int_equal(runs("2", "1"), MLA_EXIT_PASSED);
+    expect_not("WORST");
+}
+
+/* Of what is no verdict that turned only the first are listed, and how many more there are. */
+static void many(void **state)
+{
+    (void)state;
+    open_store(db);
+    for (int run = 0; run < 2; run++) {
+        begin("aaaa1", "");
+        for (unsigned n = 1; n <= 25; n++) {
+            put(n, "k", "pass", 0.5, run + 1);
+            put(n, "f", run == 0 ? "pass" : "crash", -1, 0);
+        }
+    }
+    close_store();
+    assert_int_equal(runs("1", "2"), MLA_EXIT_FAULT);
+    expect("REGRESSION: 5 more (--verbose: all)\n");
+    expect("BITS: 5 more (--verbose: all)\n");
+    expect("\"regressed\":25,\"moved\":{\"regressions\":25,");
+    char *json = strstr(output, "{\"paired\"");
+    assert_non_null(json);
+    expect("{\"case\":\"000000190000\",\"op\":\"ring\",\"kernel\":\"f\"");
+    assert_null(strstr(json, "{\"case\":\"000000190000\",\"op\":\"ring\",\"kernel\":\"k\""));
+    assert_int_equal(compare("--db", db, "1", "2", "--json", "--verbose", NULL), MLA_EXIT_FAULT);
+    expect("{\"case\":\"000000190000\",\"op\":\"ring\",\"kernel\":\"k\"");
+}
+
+static void builds_apart(void **state)
+{
+    (void)state;
+    open_store(db);
+    begin("aaaa1", "");
+    put(1, "k", "pass", 0.5, 1);
+    begin("aaaa1", "address");
+    put(1, "k", "fail-certain", 2, 1);
+    close_store();
+    assert_int_equal(runs("1", "2"), MLA_EXIT_NOTHING);
+    expect("kept apart: builds with no sanitizer for avx2 are only in A");
+    expect("kept apart: builds with sanitizer address for avx2 are only in B");
+    expect("0 pairs compared, 0 regressions");
+}
+
+/* A fault now and then in the runs of one commit is one, and said to be unsteady. */
+static void now_and_then(void **state)
+{
+    (void)state;
+    open_store(db);
+    begin("aaaa1", "");
+    put(1, "k", "pass", 0.5, 1);
+    begin("bbbb1", "");
+    put(1, "k", "crash", -1, 0);
+    begin("bbbb1", "");
+    put(1, "k", "pass", 0.5, 1);
+    close_store();
+    assert_int_equal(runs("aaaa", "bbbb"), MLA_EXIT_FAULT);
+    expect("REGRESSION ring/k");
+    expect("UNSTEADY ring/k");
+}
+
+/* The medians of n runs of each side, all of B's above all of A's. */
+static void shifted_runs(int n)
+{
+    open_store(db);
+    for (int i = 0; i < 2 * n; i++) {
+        begin(i < n ? "aaaa1" : "bbbb1", "");
+        put(1, "k", "pass", (i < n ? 0.125 : 0.25) + i / 1024.0, 1);
+    }
+    close_store();
+}
+
+static void shifts(void **state)
+{
+    (void)state;
+    shifted_runs(6); /* by hand: 2 of the 924 orders are as far apart, p = 2/924 = 0.0021645 */
+    assert_int_equal(runs("aaaa", "bbbb"), MLA_EXIT_PASSED);
+    expect("SHIFT ring/k max_err_over_bound: median 0.127441 of 6 runs -> 0.258301 of 6 runs, "
+           "p = 0.0022 (cases a run: A 1 to 1, B 1 to 1)\n");
+    expect("1 of 1 tests below p = 0.01; if nothing moved, 0.01 would be");
+    expect("\"metric\":\"max_err_over_bound\",\"runs\":[6,6],\"medians\":[0.127441,0.258301],"
+           "\"p\":0.0021645,\"exact\":true}],\"shift_tests\":1,");
+    teardown(state);
+    setup(state);
+    shifted_runs(5);
+    assert_int_equal(runs("aaaa", "bbbb"), MLA_EXIT_PASSED);
+    expect_not("SHIFT");
+    expect(
+        "distributions: not compared: 6 runs of the command `run` with the same build are needed "
+        "on each side, A has 5 runs and B 5");
+}
+
+static void files(void **state)
+{
+    (void)state;
+    open_store(db);
+    begin("aaaa1", "");
+    put(1, "k", "pass", 0.5, 1);
+    OK(mla_store_tally(store, "ring", "k", "exact", "pass", 12, 0.5));
+    close_store();
+    open_store(other_db);
+    begin("bbbb1", "");
+    put(1, "k", "fail-certain", 5, 1);
+    close_store();
+    assert_int_equal(compare("--db", "/nowhere/z.db", db, other_db, NULL, NULL, NULL),
+                     MLA_EXIT_FAULT);
+    expect("REGRESSION ring/k case=000000010000 pass -> fail-certain, err/bound 0.5 -> 5");
+    expect("A: 12 cases of hunts were counted without a row: not compared");
+    assert_int_equal(compare("--db", db, "aaaa1", other_db, NULL, NULL, NULL), MLA_EXIT_FAULT);
+    assert_int_equal(compare(other_db, "1", "--db", db, NULL, NULL, NULL), MLA_EXIT_PASSED);
+    expect("FIXED");
+}
+
+static void wrong_words(void **state)
+{
+    (void)state;
+    open_store(db);
+    begin("aaaa1", "");
+    close_store();
+    assert_int_equal(runs("1", "7"), MLA_EXIT_USAGE);
+    expect("'7' is neither a run nor");
+    assert_int_equal(runs("1", "/nowhere/y.db"), MLA_EXIT_ENVIRONMENT);
+    expect("/nowhere/y.db");
+    assert_int_equal(compare("--db", db, "1", NULL, NULL, NULL, NULL), MLA_EXIT_USAGE);
+    expect("give two runs, commits or databases");
+    assert_int_equal(compare("--db", db, "1", "1", "--update", NULL, NULL), MLA_EXIT_USAGE);
+    assert_int_equal(compare("--db", db, "--golden", "/nowhere/g.csv", "1", NULL, NULL),
+                     MLA_EXIT_ENVIRONMENT);
+    expect("/nowhere/g.csv");
+    assert_int_equal(compare("--db", db, "--golden", golden, "--update", "1", NULL),
+                     MLA_EXIT_USAGE);
+    expect("give --set");
+    assert_int_equal(runs("1", "1"), MLA_EXIT_NOTHING);
+}
+
+/* ---- real verdicts ---- */
+
+static const char *const lines[] = {
+    "ring v=1 R=3 B=1 H=1 Nq=96 Nk=96 Bk=1 G=288 Bg=1 DH=64 DV=32 L=31 scale=- balanced=0 slot=- "
+    "P=- "
+    "topology=ring links=1 q_chunk=32 k_chunk=64 threads=0 family=coded region=select amount=0 "
+    "poison=noise future=- stats=1 seed=1003 rows=8 row_seed=1 slow=0 set=- put=-",
+    "ring v=1 R=1 B=1 H=1 Nq=32 Nk=32 Bk=1 G=32 Bg=1 DH=64 DV=32 L=32 scale=- balanced=0 slot=- "
+    "P=- "
+    "topology=ring links=1 q_chunk=32 k_chunk=32 threads=1 family=upstream region=normal amount=0 "
+    "poison=noise future=- stats=1 seed=7 rows=8 row_seed=1 slow=0 set=- put=-"};
+
+/* Judge the first n lines by a kernel, and store it under the name of an honest one. */
+static void judge_as(const char *spec, const char *name, const char *commit, size_t n)
+{
+    static struct mla_kernel_list kernels;
+    char error[1024];
+    kernels.n = 0;
+    assert_int_equal(mla_kernels_add(&kernels, spec, error, sizeof error), MLA_OK);
+    open_store(db);
+    begin(commit, "");
+    for (size_t i = 0; i < n; i++) {
+        struct mla_case test;
+        struct mla_subject *subject;
+        struct mla_verdict verdict;
+        const struct mla_judge_options options = {.oracle_threads = 1, .output_hash = true};
+        assert_int_equal(mla_case_parse(lines[i], strlen(lines[i]), &test, error), MLA_OK);
+        assert_int_equal(mla_subject_make(&test, &subject, error), MLA_OK);
+        mla_subject_judge(subject, kernels.list[0].kernel, &options, &verdict);
+        OK(mla_record_store(store, &test, name, &verdict));
+        mla_subject_free(subject);
+    }
+    close_store();
+}
+
+static int with_golden(const char *run, const char *update)
+{
+    if (update != NULL) /* everything that is stored */
+        return compare("--golden", golden, "--set", set, update, db, NULL);
+    return compare("--golden", golden, "--set", set, "--db", db, run);
+}
+
+static void write_set(void)
+{
+    FILE *file = fopen(set, "w");
+    assert_non_null(file);
+    fprintf(file, "%s\n%s\n", lines[0], lines[1]);
+    fclose(file);
+}
+
+/* The fault moves in: both comparisons say so. A kernel that is only less exact: the golden file does. */
+static void planted(void **state)
+{
+    (void)state;
+    write_set();
+    judge_as("scalar", "scalar", "aaaa1", 2);
+    assert_int_equal(with_golden("", "--update"), MLA_EXIT_PASSED);
+    expect("1 rows written, 1 in all");
+    judge_as("scalar", "scalar", "bbbb1", 2);
+    judge_as("fault:keys-past-end", "scalar", "cccc1", 2);
+    judge_as("emulate-nki", "scalar", "dddd1", 2);
+    assert_int_equal(runs("1", "2"), MLA_EXIT_PASSED);
+    expect("\"same_bits\":2,");
+    assert_int_equal(with_golden("2", NULL), MLA_EXIT_PASSED);
+    expect("golden: 1 rows compared: 1 the same");
+    expect_not("--update");
+    assert_int_equal(runs("1", "3"), MLA_EXIT_FAULT);
+    expect("REGRESSION ring/scalar case=e0719d6308b2 pass -> fail-certain");
+    assert_int_equal(with_golden("3", NULL), MLA_EXIT_FAULT);
+    expect("WORSE ring/scalar on few: passed 2 -> 1, failed 0 -> 1");
+    expect("with --update writes the new figures");
+    assert_int_equal(runs("1", "4"), MLA_EXIT_PASSED);
+    expect("1 pass in both with other output bits"); /* the other case has one exact answer */
+    assert_int_equal(with_golden("4", NULL), MLA_EXIT_FAULT);
+    expect("WORSE ring/scalar on few: max_err_over_bound");
+}
+
+/* Better is no fault, and the way to keep it is said; half a set is no summary. */
+static void better(void **state)
+{
+    (void)state;
+    write_set();
+    judge_as("emulate-nki", "scalar", "aaaa1", 2);
+    assert_int_equal(with_golden("", "--update"), MLA_EXIT_PASSED);
+    judge_as("scalar", "scalar", "bbbb1", 2);
+    assert_int_equal(with_golden("2", NULL), MLA_EXIT_PASSED);
+    expect("BETTER ring/scalar on few: max_err_over_bound");
+    expect("with --update writes the new figures");
+    judge_as("scalar", "scalar", "cccc1", 1);
+    assert_int_equal(with_golden("3", NULL), MLA_EXIT_FAULT);
+    expect("cases 2 -> 1");
+    unlink(db);
+    judge_as("scalar", "scalar", "cccc1", 1);
+    assert_int_equal(with_golden("", "--update"), MLA_EXIT_USAGE);
+    expect("ring/scalar was judged on 1 of 2 cases of few: all are needed");
+    judge_as("scalar", "plain-f32", "cccc1", 2);
+    assert_int_equal(with_golden("2", NULL), MLA_EXIT_FAULT);
+    expect("MISSING ring/scalar on few");
+    expect("NEW ring/plain-f32 on few");
+}
+
+/* Another set under the same name, and a kernel that this CPU cannot run. */
+static void not_comparable(void **state)
+{
+    (void)state;
+    write_set();
+    judge_as("scalar", "scalar", "aaaa1", 2);
+    assert_int_equal(with_golden("", "--update"), MLA_EXIT_PASSED);
+    FILE *file = fopen(set, "w");
+    assert_non_null(file);
+    fprintf(file, "%s\n", lines[1]);
+    fclose(file);
+    assert_int_equal(with_golden("1", NULL), MLA_EXIT_USAGE);
+    expect("the set holds other cases now");
+    write_set();
+    open_store(db);
+    begin("bbbb1", "");
+    for (size_t i = 0; i < 2; i++) {
+        struct mla_case test;
+        char error[MLA_CASE_ERROR_MAX];
+        struct mla_verdict verdict = {.kind = MLA_VERDICT_UNSUPPORTED, .relation = ""};
+        snprintf(verdict.reason, sizeof verdict.reason, "%s", MLA_REASON_NOT_USABLE);
+        assert_int_equal(mla_case_parse(lines[i], strlen(lines[i]), &test, error), MLA_OK);
+        OK(mla_record_store(store, &test, "scalar", &verdict));
+    }
+    close_store();
+    assert_int_equal(with_golden("2", NULL), MLA_EXIT_NOTHING);
+    expect("skipped ring/scalar on few: the kernel is not usable on this CPU");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(nothing_moved, setup, teardown),
+        cmocka_unit_test_setup_teardown(each_move, setup, teardown),
+        cmocka_unit_test_setup_teardown(failures_of_new_cases, setup, teardown),
+        cmocka_unit_test_setup_teardown(bits_and_worst, setup, teardown),
+        cmocka_unit_test_setup_teardown(many, setup, teardown),
+        cmocka_unit_test_setup_teardown(builds_apart, setup, teardown),
+        cmocka_unit_test_setup_teardown(now_and_then, setup, teardown),
+        cmocka_unit_test_setup_teardown(shifts, setup, teardown),
+        cmocka_unit_test_setup_teardown(files, setup, teardown),
+        cmocka_unit_test_setup_teardown(wrong_words, setup, teardown),
+        cmocka_unit_test_setup_teardown(planted, setup, teardown),
+        cmocka_unit_test_setup_teardown(better, setup, teardown),
+        cmocka_unit_test_setup_teardown(not_comparable, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report_answer.c - the page's first screen: did anything regress, which kernel, how much, since
+ * when; and the accuracy of each kernel.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "results/report_page.h"
+#include "results/report_text.h"
+
+#define REGRESSED_SHOWN 10
+
+static void write_headline(struct mla_page *page)
+{
+    const struct mla_report_answer *a = &page->report->answer;
+    FILE *f = page->file;
+    size_t kernels = 0;
+    for (size_t i = 0; i < page->report->subjects_n; i++) {
+        kernels += page->report->subjects[i].fails > 0;
+    }
+    if (a->fails > 0) {
+        fprintf(f,
+                "<p class=\"answer bad\">Regressed: %" PRId64 " of %" PRId64
+                " results passed before and fail now, %zu kernel%s and "
+                "operation%s concerned.</p>\n",
+                a->fails, a->compared, kernels, kernels == 1 ? "" : "s", kernels == 1 ? "" : "s");
+    } else if (a->compared > 0) {
+        fprintf(f,
+                "<p class=\"answer good\">No regression: %" PRId64 " of %" PRId64
+                " results were compared with earlier runs.</p>\n",
+                a->compared, a->cases);
+    } else {
+        fputs("<p class=\"answer\">Nothing to compare yet: no case was judged by two runs.</p>\n",
+              f);
+    }
+    fprintf(
+        f,
+        "<p>%s%" PRId64 " failing now%s; %" PRId64 " pass with a larger error than before; %" PRId64
+        " passed once and are not judged now. A result is "
+        "one kernel on one case; the database holds %" PRId64 " verdicts and counted cases of %zu "
+        "runs.</p>\n",
+        a->failing > 0 ? "<b class=\"bad\">" : "", a->failing, a->failing > 0 ? "</b>" : "",
+        a->grew, a->lost, a->verdicts, page->report->runs_n);
+}
+
+/* Which kernel, how much, since when: one line each. */
+static void write_regressed(struct mla_page *page)
+{
+    FILE *f = page->file;
+    size_t n = 0;
+    for (size_t i = 0; i < page->report->subjects_n; i++) {
+        const struct mla_subject *s = &page->report->subjects[i];
+        if (s->fails + s->grew == 0 || n == REGRESSED_SHOWN) {
+            continue;
+        }
+        fputs(n++ == 0 ? "<ul>\n<li><b>" : "<li><b>", f);
+        mla_page_named(page, s);
+        fputs("</b>: ", f);
+        if (s->fails > 0) {
+            fprintf(f, "%" PRId64 " now fail%s", s->fails, s->grew > 0 ? ", " : "");
+        }
+        if (s->grew > 0) {
+            fprintf(f, "the error of %" PRId64 " grew, by up to %.2g of the bound", s->grew,
+                    s->growth);
+        }
+        if (s->worst_now >= 0 && s->worst_before >= 0) {
+            fputs("; worst err/B of the cases compared ", f);
+            mla_page_figure(page, s->worst_before);
+            fputs(" → ", f);
+            mla_page_figure(page, s->worst_now);
+        }
+        fputs("; since ", f);
+        mla_page_run(page, s->since, ", ");
+        fputs("</li>\n", f);
+    }
+    fputs(n > 0 ? "</ul>\n" : "", f);
+}
+
+static void write_subject_row(struct mla_page *page, const struct mla_subject *s)
+{
+    FILE *f = page->file;
+    int64_t bad = s->tallied_bad, judged = 0;
+    for (int g = 0; g < MLA_GRADES_N; g++) {
+        bad += mla_grade_is_bad((enum mla_grade)g) ? s->cases[g] : 0;
+        judged += mla_grade_is_bad((enum mla_grade)g) || mla_grade_is_good((enum mla_grade)g)
+                      ? s->cases[g]
+                      : 0;
+    }
+    fputs("<tr><td>", f);
+    mla_page_named(page, s);
+    fprintf(f, "</td><td class=\"n%s\">%" PRId64 "</td>", s->fails > 0 ? " bad" : "", s->fails);
+    fprintf(f, "<td class=\"n%s\">%" PRId64 "</td>", s->grew > 0 ? " bad" : "", s->grew);
+    fputs("<td>", f);
+    if (s->worst_before >= 0 && s->worst_now >= 0) {
+        mla_page_figure(page, s->worst_before);
+        fputs(" → ", f);
+        mla_page_figure(page, s->worst_now);
+    }
+    fputs("</td><td class=\"run\">", f);
+    if (s->fails + s->grew > 0) {
+        mla_page_run(page, s->since, "<br>");
+    }
+    fprintf(f, "</td><td class=\"n%s\">%" PRId64 "</td>", bad > 0 ? " bad" : "", bad);
+    const int64_t counts[] = {judged, s->tallied, s->compared, s->lost,
+                              s->cases[MLA_GRADE_UNSUPPORTED] + s->cases[MLA_GRADE_UNJUDGED]};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        fprintf(f, "<td class=\"n\">%" PRId64 "</td>", counts[i]);
+    }
+    fputs("<td class=\"run\">", f);
+    mla_page_run(page, s->rank, "<br>");
+    fputs("</td></tr>\n", f);
+}
+
+static void write_change(struct mla_page *page, const struct mla_change *c)
+{
+    FILE *f = page->file;
+    const struct mla_subject *s = &page->report->subjects[c->subject];
+    char *word = NULL, *reason = NULL;
+    mla_report_reason(page->report, c->verdict, &word, &reason);
+    fputs("<tr><td>", f);
+    mla_page_case(page, c->testcase, s);
+    fputs("</td><td>", f);
+    mla_page_named(page, s);
+    fputs("</td><td>", f);
+    if (c->before >= 0) {
+        mla_page_figure(page, c->before);
+    }
+    fputs(" → ", f);
+    if (c->ratio >= 0) {
+        mla_page_figure(page, c->ratio);
+    }
+    fprintf(f, "</td><td>%s", c->kind == MLA_FAILS ? "<span class=\"bad\">pass → " : "grew");
+    if (c->kind == MLA_FAILS) {
+        mla_text_html(f, word);
+        fputs("</span>", f);
+    }
+    fputs("</td><td>", f);
+    mla_page_run(page, c->since, "<br>");
+    fputs("</td><td>", f);
+    mla_page_run(page, c->good, "<br>");
+    fputs("</td><td class=\"wrap\">", f);
+    mla_text_html(f, reason);
+    fputs("</td></tr>\n", f);
+    free(word);
+    free(reason);
+}
+
+static void write_changes(struct mla_page *page)
+{
+    struct mla_report *report = page->report;
+    if (report->changes_n == 0) {
+        return;
+    }
+    fprintf(page->file,
+            "<h3>Cases that got worse, gravest first</h3>\n<p class=\"soft\">%zu of %" PRId64
+            " shown.</p>\n<div class=\"scroll\"><table><thead><tr><th>case</th><th>kernel</th>"
+            "<th>err/B</th><th>what</th><th>since</th><th>last better</th>"
+            "<th>reason</th></tr></thead><tbody>\n",
+            report->changes_n, report->answer.fails + report->answer.grew);
+    for (size_t i = 0; i < report->changes_n; i++) {
+        write_change(page, &report->changes[i]);
+    }
+    fputs("</tbody></table></div>\n", page->file);
+}
+
+static void write_worst(struct mla_page *page)
+{
+    const struct mla_subject *s = mla_report_worst(page->report);
+    if (s == NULL) {
+        return;
+    }
+    fputs("<h3>The worst case</h3>\n<p>", page->file);
+    mla_page_case(page, s->worst.testcase, s);
+    fputs(" with ", page->file);
+    mla_page_named(page, s);
+    fputs(", err/B ", page->file);
+    mla_page_figure(page, s->worst.y);
+    fputs(s->worst.y <= 1 ? ": inside the bound. Run it:</p>\n" : ": wrong. Run it:</p>\n",
+          page->file);
+    mla_page_repro(page, s->kernel, s->worst.testcase);
+}
+
+void mla_page_answer(struct mla_page *page)
+{
+    fputs("<section id=\"answer\">\n", page->file);
+    write_headline(page);
+    write_regressed(page);
+    write_worst(page);
+    fputs(
+        "<h3>By operation and kernel</h3>\n<div class=\"scroll\"><table><thead><tr><th>kernel</th>"
+        "<th class=\"n\">now<br>fail</th><th class=\"n\">error<br>grew</th>"
+        "<th>worst err/B<br>of those compared</th><th>worse since</th>"
+        "<th class=\"n\">failing</th><th class=\"n\">judged</th><th "
+        "class=\"n\">only<br>counted</th><th class=\"n\">compared</th>"
+        "<th class=\"n\">lost</th><th class=\"n\">not<br>judged</th><th>last run</th>"
+        "</tr></thead><tbody>\n",
+        page->file);
+    for (size_t i = 0; i < page->report->subjects_n; i++) {
+        if (mla_page_shows(&page->report->subjects[i])) {
+            write_subject_row(page, &page->report->subjects[i]);
+        }
+    }
+    fputs("</tbody></table></div>\n", page->file);
+    write_changes(page);
+    fputs("</section>\n", page->file);
+}
+
+static void write_bias(struct mla_page *page, double bias)
+{
+    fprintf(page->file, "<td class=\"n\">");
+    mla_page_figure(page, bias);
+    fputs("</td>", page->file);
+}
+
+static void write_worst_cell(struct mla_page *page, const struct mla_subject *s,
+                             const struct mla_point *point)
+{
+    fputs("<td class=\"n\">", page->file);
+    if (point->n > 0) {
+        mla_page_figure(page, point->y);
+        fputs("<br>", page->file);
+        mla_page_case(page, point->testcase, s);
+    }
+    fputs("</td>", page->file);
+}
+
+static void write_accuracy_row(struct mla_page *page, const struct mla_subject *s)
+{
+    FILE *f = page->file;
+    fputs("<tr><td>", f);
+    mla_page_named(page, s);
+    fprintf(f, "</td><td class=\"n\">%" PRId64 "</td>", s->measured);
+    write_worst_cell(page, s, &s->max_ulp);
+    write_worst_cell(page, s, &s->p99_ulp);
+    write_worst_cell(page, s, &s->worst);
+    if (s->measured > 0) {
+        fprintf(f, "<td class=\"n\">%.2f</td><td class=\"n\">%.2f</td>",
+                s->rounded_sum / (double)s->measured, s->rounded_least);
+        write_bias(page, s->bias_up);
+        write_bias(page, s->bias_outward);
+    } else {
+        fputs("<td></td><td></td><td></td><td></td>", f);
+    }
+    if (s->worst.n > 0) {
+        const struct mla_case_row *row = mla_report_case(page->report, s->worst.testcase);
+        char *repro = row != NULL ? mla_report_repro(s->kernel, row->line) : NULL;
+        fputs("</tr>\n<tr><td class=\"wide\" colspan=\"9\"><code>", f);
+        mla_text_html(f, repro);
+        fputs("</code></td>", f);
+        free(repro);
+    }
+    fputs("</tr>\n", f);
+}
+
+void mla_page_accuracy(struct mla_page *page)
+{
+    fputs("<section id=\"accuracy\"><h2>Accuracy</h2>\n"
+          "<p>Of the cases with statistics, the worst of all. Percent correctly rounded: elements "
+          "that are the bf16 nearest to the true value, mean over cases and least. Bias: the mean "
+          "error "
+          "in its standard errors, the value farthest from 0; up counts errors toward +inf as "
+          "positive, outward those away from zero. Below each: the command that runs the "
+          "case with the worst err/B.</p>\n"
+          "<div class=\"scroll\"><table><thead><tr><th>kernel</th>"
+          "<th class=\"n\">cases</th><th class=\"n\">max ulp</th><th class=\"n\">p99 ulp</th>"
+          "<th class=\"n\">max err/B</th><th class=\"n\">rounded %<br>mean</th>"
+          "<th class=\"n\">rounded %<br>least</th><th class=\"n\">bias up</th>"
+          "<th class=\"n\">bias outward</th></tr></thead><tbody>\n",
+          page->file);
+    for (size_t i = 0; i < page->report->subjects_n; i++) {
+        const struct mla_subject *s = &page->report->subjects[i];
+        if (s->worst.n > 0 || s->measured > 0) {
+            write_accuracy_row(page, s);
+        }
+    }
+    fputs("</tbody></table></div></section>\n", page->file);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report_internal.h - what the files of the report share; nobody else includes it.
+ *
+ * report_read.c fills a struct mla_report in passes over the database, report_rule.c decides what
+ * regressed, and one file a format writes it. Runs are named by their rank, their place in order of
+ * time.
+ */
+#ifndef MLA_RESULTS_REPORT_INTERNAL_H
+#define MLA_RESULTS_REPORT_INTERNAL_H
+
+#include "results/report.h"
+
+#include <stdbool.h>
+
+#define MLA_REPORT_BINS    64  /* half octaves of a parameter */
+#define MLA_REPORT_ULPS    33  /* octaves of ulp: up to 2^-8, 2^-7, .., beyond 2^23 */
+#define MLA_REPORT_CHANGES 100 /* cases that got worse and are named */
+#define MLA_REPORT_COMMITS 60  /* of the trend: the last ones */
+#define MLA_SHAPE_X        22  /* octaves of keys */
+#define MLA_SHAPE_Y        12  /* octaves of ranks or heads */
+
+/* Verdicts by gravity, as in the view outcome. */
+enum mla_grade {
+    MLA_GRADE_NONE = 0,
+    MLA_GRADE_UNSUPPORTED,
+    MLA_GRADE_PASS,
+    MLA_GRADE_UNJUDGED,
+    MLA_GRADE_REFUSED, /* as it had to be */
+    MLA_GRADE_IMPROBABLE,
+    MLA_GRADE_TIMEOUT,
+    MLA_GRADE_CRASH,
+    MLA_GRADE_CERTAIN,
+    MLA_GRADES_N
+};
+enum mla_grade mla_grade_of(const char *verdict);
+static inline bool mla_grade_is_good(enum mla_grade grade)
+{
+    return grade == MLA_GRADE_PASS || grade == MLA_GRADE_REFUSED;
+}
+static inline bool mla_grade_is_bad(enum mla_grade grade)
+{
+    return grade >= MLA_GRADE_IMPROBABLE;
+}
+
+/* One kernel on one case in one run: the gravest verdict, the worst err/B (negative: none). */
+struct mla_outcome {
+    size_t rank;
+    enum mla_grade grade;
+    double ratio;
+    int64_t verdict; /* row of the worst verdict */
+    int64_t plain;   /* row of the verdict without a relation, 0: none */
+    double seconds;  /* of its kernel */
+};
+
+enum mla_change_kind { MLA_SAME = 0, MLA_LOST, MLA_GREW, MLA_FAILS };
+
+struct mla_change {
+    enum mla_change_kind kind;
+    size_t subject;
+    int64_t testcase;
+    size_t good, since, now; /* ranks: the last run that did better, the first after it, the last */
+    double before;           /* err/B of good, negative: none */
+    double ratio;            /* err/B of now */
+    int64_t verdict;         /* row of now */
+};
+/* The rule of report.h on outcomes in order of time, n >= 1. Fills all but subject and testcase. */
+struct mla_change mla_report_rule(const struct mla_outcome *outcomes, size_t n);
+
+/* The worst of its bin. */
+struct mla_point {
+    double x, y;
+    int64_t n; /* cases in the bin; 0: an empty point */
+    int64_t testcase;
+};
+void mla_point_add(struct mla_point *point, double x, double y, int64_t testcase);
+
+enum mla_parameter { MLA_BY_KEYS = 0, MLA_BY_RANKS, MLA_BY_SCALE, MLA_PARAMETERS_N };
+enum mla_ulp { MLA_ULP_MAX = 0, MLA_ULP_P99, MLA_ULPS_N };
+
+struct mla_subject {
+    char *kernel, *sanitizer;
+    bool ring;                    /* else sparse */
+    bool planted;                 /* wrong on purpose: in the tables, but no answer is made of it */
+    size_t commit_index;          /* of its last run: the commit that counts */
+    size_t rank;                  /* of its last run */
+    int64_t cases[MLA_GRADES_N];  /* at that commit; the last verdict of each */
+    int64_t tallied, tallied_bad; /* cases at that commit counted without a verdict */
+    int64_t compared, fails, grew, lost;
+    double growth;                  /* of err/B, the largest where it grew */
+    double worst_before, worst_now; /* of the cases compared; negative: none */
+    size_t since;           /* the earliest run that a case fails since; none: whose error grew */
+    struct mla_point worst; /* err/B */
+    struct mla_point max_ulp, p99_ulp;
+    int64_t measured;                  /* cases with statistics */
+    double rounded_sum, rounded_least; /* percent */
+    double bias_up, bias_outward;      /* standard errors, the farthest from 0 */
+    double kernel_seconds;
+    int64_t timed;
+    struct mla_point ulps[MLA_ULPS_N][MLA_REPORT_ULPS];
+    struct mla_point by[MLA_PARAMETERS_N][MLA_REPORT_BINS];
+    struct mla_point shapes[MLA_SHAPE_X][MLA_SHAPE_Y];
+    struct mla_point trend[MLA_REPORT_COMMITS]; /* y: worst err/B, -1 none */
+    int64_t trend_bad[MLA_REPORT_COMMITS];
+};
+
+struct mla_run_row {
+    int64_t id;
+    char *command, *started, *ended, *cpu, *commit, *sanitizer;
+    bool dirty;
+    double seconds; /* negative: not ended */
+    int64_t cases;  /* kernels times cases; executions of faults */
+    size_t commit_index;
+};
+
+struct mla_case_row {
+    int64_t num;
+    char id[13];
+    char *line;
+    char *op;
+};
+
+struct mla_report {
+    struct mla_store *store;
+    struct mla_run_row *runs; /* by rank */
+    size_t runs_n;
+    size_t *by_id; /* ranks in order of run ids */
+    struct mla_subject *subjects;
+    size_t subjects_n;
+    size_t commits_n, commits_first; /* of all; index of the first in the trend */
+    struct mla_change changes[MLA_REPORT_CHANGES];
+    size_t changes_n;
+    struct mla_report_answer answer;
+    struct mla_case_row *cases; /* loaded so far */
+    size_t cases_n;
+};
+
+/* A case by its row, loaded once; NULL on error. */
+const struct mla_case_row *mla_report_case(struct mla_report *report, int64_t num);
+/* verdict and reason of a row, to be freed; "" when it is not there. */
+void mla_report_reason(struct mla_report *report, int64_t verdict, char **word, char **reason);
+/* "scalar", with a sanitizer "scalar [address]"; to be freed. */
+char *mla_subject_name(const struct mla_subject *subject);
+/* The line that runs the case again; to be freed. */
+char *mla_report_repro(const char *kernel, const char *line);
+/* The subject with the worst case of all: a failing one first, then by err/B; NULL: none. */
+const struct mla_subject *mla_report_worst(const struct mla_report *report);
+static inline const char *mla_subject_op(const struct mla_subject *subject)
+{
+    return subject->ring ? "ring" : "sparse";
+}
+
+int32_t mla_report_html(struct mla_report *report, FILE *file);
+void mla_report_markdown(struct mla_report *report, FILE *file);
+void mla_report_csv(struct mla_report *report, FILE *file);
+void mla_report_json(struct mla_report *report, FILE *file);
+void mla_report_junit(struct mla_report *report, FILE *file);
+void mla_report_sarif(struct mla_report *report, FILE *file);
+
+#endif

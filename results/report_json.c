@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report_json.c - the report as JSON, and as SARIF 2.1.0 for tools that show findings.
+ *
+ * A figure that is not finite is null, as JSON has no other word. SARIF results have no file: what is
+ * wrong is a kernel, named as a logical location; the database does not know its source.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "results/report_page.h"
+#include "results/report_text.h"
+
+static void member_text(FILE *f, const char *name, const char *text)
+{
+    fprintf(f, "\"%s\":", name);
+    mla_text_json(f, text);
+}
+
+static void member_number(FILE *f, const char *name, bool known, double value)
+{
+    fprintf(f, ",\"%s\":", name);
+    mla_text_number(f, known ? value : NAN);
+}
+
+static void member_run(struct mla_report *r, FILE *f, const char *name, size_t rank)
+{
+    const struct mla_run_row *run = &r->runs[rank];
+    fprintf(f, ",\"%s\":{\"run\":%" PRId64 ",", name, run->id);
+    member_text(f, "commit", run->commit);
+    fprintf(f, ",\"dirty\":%s,", run->dirty ? "true" : "false");
+    member_text(f, "started", run->started);
+    fputc('}', f);
+}
+
+static void member_point(struct mla_report *r, FILE *f, const char *name,
+                         const struct mla_subject *s, const struct mla_point *point)
+{
+    const struct mla_case_row *row = point->n > 0 ? mla_report_case(r, point->testcase) : NULL;
+    if (row == NULL) {
+        fprintf(f, ",\"%s\":null", name);
+        return;
+    }
+    char *repro = mla_report_repro(s->kernel, row->line);
+    fprintf(f, ",\"%s\":{\"value\":", name);
+    mla_text_number(f, point->y);
+    fprintf(f, ",\"finite\":%s,\"case\":\"%s\",", isfinite(point->y) ? "true" : "false", row->id);
+    member_text(f, "repro", repro);
+    fputc('}', f);
+    free(repro);
+}
+
+static void write_subject(struct mla_report *r, FILE *f, const struct mla_subject *s)
+{
+    static const char *const grades[MLA_GRADES_N] = {NULL,       "unsupported", "pass",
+                                                     "unjudged", "refused",     "fail_improbable",
+                                                     "timeout",  "crash",       "fail_certain"};
+    bool measured = s->measured > 0;
+    fputc('{', f);
+    member_text(f, "op", mla_subject_op(s));
+    fputc(',', f);
+    member_text(f, "kernel", s->kernel);
+    fputc(',', f);
+    member_text(f, "sanitizer", s->sanitizer);
+    fprintf(f, ",\"planted\":%s", s->planted ? "true" : "false");
+    member_run(r, f, "last", s->rank);
+    for (int g = MLA_GRADE_UNSUPPORTED; g < MLA_GRADES_N; g++) {
+        fprintf(f, ",\"%s\":%" PRId64, grades[g], s->cases[g]);
+    }
+    fprintf(f,
+            ",\"tallied\":%" PRId64 ",\"compared\":%" PRId64 ",\"fails\":%" PRId64
+            ",\"grew\":%" PRId64 ",\"lost\":%" PRId64,
+            s->tallied, s->compared, s->fails, s->grew, s->lost);
+    if (s->fails + s->grew > 0) {
+        member_run(r, f, "since", s->since);
+    }
+    member_number(f, "compared_before_err_over_bound", s->worst_before >= 0, s->worst_before);
+    member_number(f, "compared_now_err_over_bound", s->worst_now >= 0, s->worst_now);
+    member_point(r, f, "max_err_over_bound", s, &s->worst);
+    member_point(r, f, "max_ulp", s, &s->max_ulp);
+    member_point(r, f, "p99_ulp", s, &s->p99_ulp);
+    fprintf(f, ",\"measured\":%" PRId64, s->measured);
+    member_number(f, "mean_rounded_percent", measured,
+                  s->rounded_sum / (double)(measured ? s->measured : 1));
+    member_number(f, "min_rounded_percent", measured, s->rounded_least);
+    member_number(f, "bias_se", measured, s->bias_up);
+    member_number(f, "bias_outward_se", measured, s->bias_outward);
+    member_number(f, "kernel_seconds", s->timed > 0, s->kernel_seconds);
+    fputc('}', f);
+}
+
+static void write_change(struct mla_report *r, FILE *f, const struct mla_change *c)
+{
+    const struct mla_subject *s = &r->subjects[c->subject];
+    const struct mla_case_row *row = mla_report_case(r, c->testcase);
+    char *repro = row != NULL ? mla_report_repro(s->kernel, row->line) : NULL, *word, *reason;
+    mla_report_reason(r, c->verdict, &word, &reason);
+    fputc('{', f);
+    member_text(f, "op", mla_subject_op(s));
+    fputc(',', f);
+    member_text(f, "kernel", s->kernel);
+    fputc(',', f);
+    member_text(f, "sanitizer", s->sanitizer);
+    fprintf(f, ",\"kind\":\"%s\",\"case\":\"%s\",", c->kind == MLA_FAILS ? "fails" : "grew",
+            row != NULL ? row->id : "");
+    member_text(f, "verdict", word);
+    fputc(',', f);
+    member_text(f, "reason", reason);
+    member_number(f, "before_err_over_bound", c->before >= 0, c->before);
+    member_number(f, "err_over_bound", c->ratio >= 0, c->ratio);
+    member_run(r, f, "since", c->since);
+    member_run(r, f, "last_better", c->good);
+    fputc(',', f);
+    member_text(f, "repro", repro);
+    fputc('}', f);
+    free(repro);
+    free(word);
+    free(reason);
+}
+
+void mla_report_json(struct mla_report *r, FILE *f)
+{
+    const struct mla_report_answer *a = &r->answer;
+    bool first = true;
+    fprintf(f,
+            "{\"regressed\":%" PRId64 ",\"fails\":%" PRId64 ",\"grew\":%" PRId64
+            ",\"lost\":%" PRId64 ",\"failing\":%" PRId64 ",\"compared\":%" PRId64
+            ",\"cases\":%" PRId64 ",\"verdicts\":%" PRId64 ",\"kernels\":[",
+            a->fails, a->fails, a->grew, a->lost, a->failing, a->compared, a->cases, a->verdicts);
+    for (size_t i = 0; i < r->subjects_n; i++) {
+        if (mla_page_shows(&r->subjects[i])) {
+            fputs(first ? "\n" : ",\n", f);
+            write_subject(r, f, &r->subjects[i]);
+            first = false;
+        }
+    }
+    fputs("],\n\"worse\":[", f);
+    for (size_t i = 0; i < r->changes_n; i++) {
+        fputs(i == 0 ? "\n" : ",\n", f);
+        write_change(r, f, &r->changes[i]);
+    }
+    fputs("]}\n", f);
+}
+
+/* Rules by number, in the order of enum mla_change_kind. */
+static const char *const rules[] = {
+    [MLA_GREW] =
+        "{\"id\":\"MLA1002\",\"name\":\"ErrorGrew\",\"shortDescription\":{\"text\":\"The case "
+        "passes, but its error over bound grew by more than a tenth of the bound.\"},"
+        "\"defaultConfiguration\":{\"level\":\"warning\"}}",
+    [MLA_FAILS] =
+        "{\"id\":\"MLA1001\",\"name\":\"PassedNowFails\",\"shortDescription\":{\"text\":\"A "
+        "case that passed fails.\"},\"defaultConfiguration\":{\"level\":\"error\"}}",
+};
+
+static void write_result(struct mla_report *r, FILE *f, const struct mla_change *c)
+{
+    const struct mla_subject *s = &r->subjects[c->subject];
+    const struct mla_case_row *row = mla_report_case(r, c->testcase);
+    char *repro = row != NULL ? mla_report_repro(s->kernel, row->line) : NULL, *text = NULL;
+    size_t bytes = 0;
+    FILE *message = open_memstream(&text, &bytes);
+    if (message != NULL) {
+        fprintf(message, "%s/%s, since run %" PRId64 " (commit %s)", mla_subject_op(s), s->kernel,
+                r->runs[c->since].id, r->runs[c->since].commit);
+        if (c->ratio >= 0) {
+            fprintf(message, ": err/B %.3g", c->ratio);
+        }
+        fprintf(message, ". Run it: %s", repro != NULL ? repro : "");
+        (void)fclose(message);
+    }
+    bool fails = c->kind == MLA_FAILS;
+    fprintf(f, "{\"ruleId\":\"%s\",\"level\":\"%s\",\"message\":{", fails ? "MLA1001" : "MLA1002",
+            fails ? "error" : "warning");
+    member_text(f, "text", text);
+    fputs("},\"locations\":[{\"logicalLocations\":[{\"kind\":\"function\",", f);
+    member_text(f, "name", s->kernel);
+    fputs("}]}],\"partialFingerprints\":{", f);
+    member_text(f, "case/v1", row != NULL ? row->id : "");
+    fputs("}}", f);
+    free(text);
+    free(repro);
+}
+
+void mla_report_sarif(struct mla_report *r, FILE *f)
+{
+    fprintf(f,
+            "{\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"version\":\"2.1.0\","
+            "\"runs\":[{\"tool\":{\"driver\":{\"name\":\"mlacheck\",\"rules\":[%s,%s]}},"
+            "\"results\":[",
+            rules[MLA_FAILS], rules[MLA_GREW]);
+    for (size_t i = 0; i < r->changes_n; i++) {
+        fputs(i == 0 ? "\n" : ",\n", f);
+        write_result(r, f, &r->changes[i]);
+    }
+    fputs("]}]}\n", f);
+}

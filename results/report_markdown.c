@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report_markdown.c - the report as GitHub's Markdown (a job's summary), as CSV, and as annotations.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "results/report_page.h"
+#include "results/report_text.h"
+
+#define CASES_SHOWN       20
+#define ANNOTATIONS_SHOWN 10
+
+static void write_name(FILE *f, const struct mla_subject *s)
+{
+    char *name = mla_subject_name(s);
+    fprintf(f, "%s/", mla_subject_op(s));
+    mla_text_markdown(f, name);
+    free(name);
+}
+
+static void write_run(FILE *f, const struct mla_run_row *run)
+{
+    char commit[13], day[11];
+    (void)snprintf(commit, sizeof commit, "%s", run->commit);
+    (void)snprintf(day, sizeof day, "%s", run->started);
+    fprintf(f, "run %" PRId64 ", ", run->id);
+    mla_text_markdown(f, commit);
+    fputs(run->dirty ? "-dirty, " : ", ", f);
+    mla_text_markdown(f, day);
+}
+
+static void write_answer(struct mla_report *r, FILE *f)
+{
+    const struct mla_report_answer *a = &r->answer;
+    if (a->fails > 0) {
+        fprintf(f, "**Regressed: %" PRId64 " of %" PRId64 " results** passed before and fail now.",
+                a->fails, a->compared);
+    } else if (a->compared > 0) {
+        fprintf(f, "**No regression**: %" PRId64 " results were compared with earlier runs.",
+                a->compared);
+    } else {
+        fputs("**Nothing to compare yet**: no case was judged by two runs.", f);
+    }
+    fprintf(f, " %" PRId64 " of %" PRId64 " failing now, %" PRId64 " pass with a larger error.\n",
+            a->failing, a->cases, a->grew);
+}
+
+static void write_case(struct mla_report *r, FILE *f, const struct mla_subject *s, int64_t testcase)
+{
+    const struct mla_case_row *row = mla_report_case(r, testcase);
+    char *repro = row != NULL ? mla_report_repro(s->kernel, row->line) : NULL;
+    fputs("  ", f);
+    mla_text_code(f, repro);
+    fputc('\n', f);
+    free(repro);
+}
+
+static void write_changes(struct mla_report *r, FILE *f)
+{
+    for (size_t i = 0; i < r->changes_n && i < CASES_SHOWN; i++) {
+        const struct mla_change *c = &r->changes[i];
+        const struct mla_subject *s = &r->subjects[c->subject];
+        fputs(i == 0 ? "\n### Worse than before, gravest first\n\n- " : "- ", f);
+        write_name(f, s);
+        fprintf(f, ": %s", c->kind == MLA_FAILS ? "passed, now fails" : "error grew");
+        if (c->before >= 0 && c->ratio >= 0) {
+            fprintf(f, ", err/B %.3g to %.3g", c->before, c->ratio);
+        }
+        fputs(", since ", f);
+        write_run(f, &r->runs[c->since]);
+        fputs("; last better in ", f);
+        write_run(f, &r->runs[c->good]);
+        fputs("\n\n", f);
+        write_case(r, f, s, c->testcase);
+    }
+}
+
+void mla_report_markdown(struct mla_report *r, FILE *f)
+{
+    const struct mla_subject *worst = mla_report_worst(r);
+    fputs("## mlacheck report\n\n", f);
+    write_answer(r, f);
+    write_changes(r, f);
+    if (worst != NULL) {
+        fputs("\n### Worst case\n\n", f);
+        write_name(f, worst);
+        fprintf(f, ", err/B %.3g\n\n", worst->worst.y);
+        write_case(r, f, worst, worst->worst.testcase);
+    }
+    fputs("\n### Accuracy\n\n"
+          "| kernel | cases | max ulp | p99 ulp | max err/B | rounded %, mean | least | bias up "
+          "(se) | "
+          "outward (se) | last run |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n",
+          f);
+    for (size_t i = 0; i < r->subjects_n; i++) {
+        const struct mla_subject *s = &r->subjects[i];
+        if (s->measured > 0) {
+            fputs("| ", f);
+            write_name(f, s);
+            fprintf(f, " | %" PRId64 " | %.4g | %.4g | %.3g | %.2f | %.2f | %.3g | %.3g | ",
+                    s->measured, s->max_ulp.y, s->p99_ulp.y, s->worst.y,
+                    s->rounded_sum / (double)s->measured, s->rounded_least, s->bias_up,
+                    s->bias_outward);
+            write_run(f, &r->runs[s->rank]);
+            fputs(" |\n", f);
+        }
+    }
+}
+
+/* A figure, or an empty cell where there is none. */
+static void csv_figure(FILE *f, bool known, double value)
+{
+    fputc(',', f);
+    if (known) {
+        fprintf(f, "%.9g", value);
+    }
+}
+
+static void csv_case(struct mla_report *r, FILE *f, const struct mla_point *point)
+{
+    const struct mla_case_row *row = point->n > 0 ? mla_report_case(r, point->testcase) : NULL;
+    fprintf(f, ",%s", row != NULL ? row->id : "");
+}
+
+static void csv_row(struct mla_report *r, FILE *f, const struct mla_subject *s)
+{
+    const struct mla_run_row *run = &r->runs[s->rank];
+    const struct mla_case_row *row = NULL;
+    bool measured = s->measured > 0;
+    mla_text_csv(f, mla_subject_op(s));
+    fputc(',', f);
+    mla_text_csv(f, s->kernel);
+    fputc(',', f);
+    mla_text_csv(f, s->sanitizer);
+    fprintf(f, ",%" PRId64 ",", run->id);
+    mla_text_csv(f, run->commit);
+    fprintf(f, ",%d", run->dirty);
+    for (int g = MLA_GRADE_UNSUPPORTED; g < MLA_GRADES_N; g++) {
+        fprintf(f, ",%" PRId64, s->cases[g]);
+    }
+    fprintf(f, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64, s->tallied, s->compared,
+            s->fails, s->grew, s->lost);
+    csv_figure(f, s->worst_before >= 0, s->worst_before);
+    csv_figure(f, s->worst_now >= 0, s->worst_now);
+    csv_figure(f, s->worst.n > 0, s->worst.y);
+    csv_case(r, f, &s->worst);
+    csv_figure(f, s->max_ulp.n > 0, s->max_ulp.y);
+    csv_case(r, f, &s->max_ulp);
+    csv_figure(f, s->p99_ulp.n > 0, s->p99_ulp.y);
+    csv_case(r, f, &s->p99_ulp);
+    fprintf(f, ",%" PRId64, s->measured);
+    csv_figure(f, measured, s->rounded_sum / (double)(measured ? s->measured : 1));
+    csv_figure(f, measured, s->rounded_least);
+    csv_figure(f, measured, s->bias_up);
+    csv_figure(f, measured, s->bias_outward);
+    csv_figure(f, s->timed > 0, s->kernel_seconds);
+    fputc(',', f);
+    row = s->worst.n > 0 ? mla_report_case(r, s->worst.testcase) : NULL;
+    char *repro = row != NULL ? mla_report_repro(s->kernel, row->line) : NULL;
+    mla_text_csv(f, repro);
+    free(repro);
+    fputs("\r\n", f);
+}
+
+void mla_report_csv(struct mla_report *r, FILE *f)
+{
+    fputs(
+        "op,kernel,sanitizer,run,commit,dirty,unsupported,pass,unjudged,refused,fail_improbable,"
+        "timeout,"
+        "crash,fail_certain,tallied,compared,fails,grew,lost,"
+        "compared_before_err_over_bound,compared_now_err_over_bound,max_err_over_bound,"
+        "max_err_over_bound_case,max_ulp,max_ulp_case,p99_ulp,p99_ulp_case,measured,"
+        "mean_rounded_percent,min_rounded_percent,bias_se,bias_outward_se,kernel_seconds,repro\r\n",
+        f);
+    for (size_t i = 0; i < r->subjects_n; i++) {
+        if (mla_page_shows(&r->subjects[i])) {
+            csv_row(r, f, &r->subjects[i]);
+        }
+    }
+}
+
+void mla_report_github(struct mla_report *r, FILE *f)
+{
+    const struct mla_report_answer *a = &r->answer;
+    for (size_t i = 0; i < r->changes_n && i < ANNOTATIONS_SHOWN; i++) {
+        const struct mla_change *c = &r->changes[i];
+        const struct mla_subject *s = &r->subjects[c->subject];
+        const struct mla_case_row *row = mla_report_case(r, c->testcase);
+        char *repro = row != NULL ? mla_report_repro(s->kernel, row->line) : NULL;
+        fprintf(f, "::%s title=%s/", c->kind == MLA_FAILS ? "error" : "warning", mla_subject_op(s));
+        mla_text_github(f, s->kernel);
+        fprintf(f, " %s::since run %" PRId64 ", commit ",
+                c->kind == MLA_FAILS ? "passed and now fails" : "has a larger error",
+                r->runs[c->since].id);
+        mla_text_github(f, r->runs[c->since].commit);
+        if (c->ratio >= 0) {
+            fprintf(f, "; err/B %.3g", c->ratio);
+        }
+        fputs("; ", f);
+        mla_text_github(f, repro);
+        fputc('\n', f);
+        free(repro);
+    }
+    fprintf(f,
+            "::%s title=mlacheck report::%" PRId64 " of %" PRId64
+            " results compared regressed; %" PRId64 " failing now\n",
+            a->fails > 0     ? "error"
+            : a->failing > 0 ? "warning"
+                             : "notice",
+            a->fails, a->compared, a->failing);
+}

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report_test.c - the rule of regression, what a report finds in runs made here, and that no text of
+ * the database gets out of its quotes.
+ */
+#include "results/report.h"
+
+#include "results/report_internal.h"
+#include "results/report_text.h"
+#include "results/store_test_util.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+/* Everything that a language here could stumble over, and bytes that are no UTF-8. */
+#define HOSTILE                                                                                    \
+    "=k\"'<script>alert(1)</script>&|`*_[x](y)$(id);]]>--\\ "                                      \
+    "%0A::error::\n\x01\xff\xc0\xaf\xe2\x80\xae"
+
+static struct mla_outcome outcome(size_t rank, enum mla_grade grade, double ratio)
+{
+    return (struct mla_outcome){.rank = rank, .grade = grade, .ratio = ratio};
+}
+
+static void rule_finds_what_got_worse(void **state)
+{
+    (void)state;
+    const struct {
+        struct mla_outcome o[4];
+        size_t n;
+        enum mla_change_kind kind;
+        size_t good, since;
+    } cases[] = {
+        {{outcome(0, MLA_GRADE_PASS, 0.5)}, 1, MLA_SAME, 0, 0},
+        {{outcome(0, MLA_GRADE_CERTAIN, 5)}, 1, MLA_SAME, 0, 0},
+        {{outcome(0, MLA_GRADE_CERTAIN, 5), outcome(1, MLA_GRADE_CERTAIN, 6)}, 2, MLA_SAME, 1, 1},
+        {{outcome(0, MLA_GRADE_PASS, 0.5), outcome(1, MLA_GRADE_PASS, 0.59)}, 2, MLA_SAME, 1, 1},
+        {{outcome(0, MLA_GRADE_PASS, 0.5), outcome(1, MLA_GRADE_PASS, 0.61)}, 2, MLA_GREW, 0, 1},
+        {{outcome(0, MLA_GRADE_PASS, 0.9), outcome(1, MLA_GRADE_PASS, 0.1)}, 2, MLA_SAME, 1, 1},
+        {{outcome(0, MLA_GRADE_PASS, 0.5), outcome(1, MLA_GRADE_CERTAIN, 2)}, 2, MLA_FAILS, 0, 1},
+        {{outcome(0, MLA_GRADE_PASS, 0.5), outcome(1, MLA_GRADE_CRASH, -1)}, 2, MLA_FAILS, 0, 1},
+        {{outcome(0, MLA_GRADE_PASS, 0.5), outcome(1, MLA_GRADE_TIMEOUT, -1)}, 2, MLA_FAILS, 0, 1},
+        {{outcome(0, MLA_GRADE_PASS, .5), outcome(1, MLA_GRADE_IMPROBABLE, .5)},
+         2,
+         MLA_FAILS,
+         0,
+         1},
+        {{outcome(0, MLA_GRADE_REFUSED, -1), outcome(1, MLA_GRADE_CERTAIN, -1)},
+         2,
+         MLA_FAILS,
+         0,
+         1},
+        {{outcome(0, MLA_GRADE_PASS, 0.5), outcome(1, MLA_GRADE_UNJUDGED, -1)}, 2, MLA_LOST, 0, 1},
+        {{outcome(0, MLA_GRADE_UNSUPPORTED, -1), outcome(1, MLA_GRADE_PASS, 1)}, 2, MLA_SAME, 1, 1},
+        /* since the first run after the last good one, however often it was seen since */
+        {{outcome(2, MLA_GRADE_PASS, 0.5), outcome(4, MLA_GRADE_CERTAIN, 2),
+          outcome(6, MLA_GRADE_CERTAIN, 2), outcome(8, MLA_GRADE_CERTAIN, 2)},
+         4,
+         MLA_FAILS,
+         2,
+         4},
+        {{outcome(2, MLA_GRADE_PASS, 0.5), outcome(4, MLA_GRADE_CERTAIN, 2),
+          outcome(6, MLA_GRADE_PASS, 0.5), outcome(8, MLA_GRADE_CERTAIN, 2)},
+         4,
+         MLA_FAILS,
+         6,
+         8},
+        /* fixed */
+        {{outcome(0, MLA_GRADE_PASS, 0.5), outcome(1, MLA_GRADE_CERTAIN, 2),
+          outcome(2, MLA_GRADE_PASS, 0.5)},
+         3,
+         MLA_SAME,
+         2,
+         2},
+        /* slow growth adds up */
+        {{outcome(0, MLA_GRADE_PASS, 0.5), outcome(1, MLA_GRADE_PASS, 0.56),
+          outcome(2, MLA_GRADE_PASS, 0.62)},
+         3,
+         MLA_GREW,
+         0,
+         1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct mla_change c = mla_report_rule(cases[i].o, cases[i].n);
+        if (c.kind != cases[i].kind || c.good != cases[i].good || c.since != cases[i].since) {
+            fail_msg("row %zu: kind %d, good %zu, since %zu", i, (int)c.kind, c.good, c.since);
+        }
+    }
+}
+
+/* A run of a commit; later calls are later runs. */
+static void begin(struct mla_store *store, const char *commit, const char *sanitizer)
+{
+    struct mla_store_build build = {commit, false, "cc", "-O2", sanitizer, "any"};
+    struct mla_store_run run = {"run --set all", "a CPU", "scalar", 1};
+    int64_t id;
+    assert_int_equal(mla_store_begin_run(store, &build, &run, &id), MLA_STORE_OK);
+}
+
+static void judge(struct mla_store *store, unsigned n, const char *kernel, const char *verdict,
+                  double ratio)
+{
+    struct mla_store_case testcase = test_case(n);
+    testcase.logical_n = 100 * n;
+    testcase.ring_size = n;
+    struct mla_store_verdict v = test_verdict(&testcase, verdict);
+    struct mla_store_metric metrics[] = {{"max_ulp", ratio * 2},
+                                         {"p99_ulp", ratio},
+                                         {"correctly_rounded_percent", 90},
+                                         {"bias_se", -3},
+                                         {"bias_outward_se", 2}};
+    v.kernel = kernel;
+    v.max_ratio = ratio;
+    v.reason = HOSTILE;
+    v.metrics = metrics;
+    v.metrics_n = ratio >= 0 ? 5 : 0;
+    assert_int_equal(mla_store_verdict(store, &v), MLA_STORE_OK);
+}
+
+/* Three runs: the second breaks case 1, the third keeps it broken and worsens case 2. */
+static struct mla_store *three_runs(const char *path, const char *kernel)
+{
+    struct mla_store *store = test_open(path);
+    begin(store, "aaaa111", "");
+    judge(store, 1, kernel, "pass", 0.25);
+    judge(store, 2, kernel, "pass", 0.25);
+    judge(store, 3, kernel, "pass", 0.25);
+    begin(store, "bbbb222", "");
+    judge(store, 1, kernel, "fail-certain", 7);
+    judge(store, 2, kernel, "pass", 0.25);
+    begin(store, "cccc333", "");
+    judge(store, 1, kernel, "fail-certain", 7);
+    judge(store, 2, kernel, "pass", 0.5);
+    judge(store, 4, kernel, "fail-certain", INFINITY);
+    begin(store, "dddd444", "address"); /* another path: no evidence against the last */
+    judge(store, 2, kernel, "pass", 0.125);
+    assert_int_equal(mla_store_flush(store), MLA_STORE_OK);
+    return store;
+}
+
+#define ANNOTATIONS MLA_REPORT_FORMATS_N
+
+static char *render(struct mla_store *store, enum mla_report_format format)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    struct mla_report *report;
+    assert_int_equal(mla_report_read(store, &report), MLA_STORE_OK);
+    FILE *file = open_memstream(&text, &bytes);
+    assert_non_null(file);
+    int32_t status = MLA_STORE_OK;
+    if (format == ANNOTATIONS) {
+        mla_report_github(report, file);
+    } else {
+        status = mla_report_write(report, format, file);
+    }
+    if (status != MLA_STORE_OK) {
+        fail_msg("%s", mla_store_message(store));
+    }
+    assert_int_equal(fclose(file), 0);
+    mla_report_free(report);
+    return text;
+}
+
+static size_t count(const char *text, const char *part)
+{
+    size_t n = 0;
+    for (const char *at = strstr(text, part); at != NULL; at = strstr(at + 1, part)) {
+        n++;
+    }
+    return n;
+}
+
+static void answer_is_right(void **state)
+{
+    const char *path = test_path(*state, "answer.db");
+    struct mla_store *store = three_runs(path, "scalar");
+    struct mla_report *report;
+    assert_int_equal(mla_report_read(store, &report), MLA_STORE_OK);
+    struct mla_report_answer a = mla_report_answer(report);
+    assert_int_equal(a.verdicts, 9);
+    assert_int_equal(a.fails, 1); /* 1; case 4 never passed */
+    assert_int_equal(a.grew, 1);  /* 2 */
+    assert_int_equal(a.failing, 2);
+    assert_int_equal(a.compared, 2);
+    assert_int_equal(a.cases, 4); /* 1, 2 and 4 of the last build; 2 with the sanitizer */
+    assert_int_equal(report->changes_n, 2);
+    assert_int_equal(report->changes[0].kind, MLA_FAILS);
+    assert_int_equal(report->runs[report->changes[0].since].id, 2);
+    assert_int_equal(report->runs[report->changes[0].good].id, 1);
+    assert_int_equal(report->runs[report->changes[1].since].id, 3);
+    assert_int_equal(report->runs[report->changes[1].good].id, 2);
+    const struct mla_subject *worst = mla_report_worst(report);
+    assert_true(isinf(worst->worst.y));
+    assert_int_equal(worst->measured, 3);
+    assert_true(worst->rounded_sum == 270 && worst->bias_up == -3 && worst->bias_outward == 2);
+    mla_report_free(report);
+    assert_int_equal(mla_store_close(store), MLA_STORE_OK);
+}
+
+/* An error that grew before does not date what fails since. */
+static void since_is_the_regressions(void **state)
+{
+    struct mla_store *store = test_open(test_path(*state, "since.db"));
+    struct mla_report *report;
+    const double first[] = {0.25, 0.5, 0.5};
+    for (int i = 0; i < 3; i++) {
+        begin(store, (const char *[]){"aaaa111", "bbbb222", "cccc333"}[i], "");
+        judge(store, 1, "scalar", "pass", first[i]);
+        judge(store, 2, "scalar", i < 2 ? "pass" : "fail-certain", 0.25);
+        assert_int_equal(mla_store_flush(store), MLA_STORE_OK);
+        assert_int_equal(mla_report_read(store, &report), MLA_STORE_OK);
+        const struct mla_subject *s = &report->subjects[0];
+        assert_int_equal(s->grew, i > 0);
+        assert_int_equal(s->fails, i > 1);
+        assert_true(i == 0 || report->runs[s->since].id == i + 1);
+        mla_report_free(report);
+    }
+    mla_store_close(store);
+}
+
+/* Faults are planted to be found: they are no news. */
+static void planted_faults_are_no_regression(void **state)
+{
+    struct mla_store *store = three_runs(test_path(*state, "planted.db"), "fault:rope-ignored");
+    struct mla_report *report;
+    assert_int_equal(mla_report_read(store, &report), MLA_STORE_OK);
+    struct mla_report_answer a = mla_report_answer(report);
+    assert_int_equal(a.fails + a.grew + a.failing, 0);
+    assert_null(mla_report_worst(report));
+    mla_report_free(report);
+    mla_store_close(store);
+}
+
+static void tallies_and_empty(void **state)
+{
+    struct mla_store *store = test_open(test_path(*state, "tally.db"));
+    struct mla_report *report;
+    assert_int_equal(mla_report_read(store, &report), MLA_STORE_OK);
+    assert_true(mla_report_is_empty(report));
+    mla_report_free(report);
+    begin(store, "aaaa111", "");
+    assert_int_equal(mla_store_tally(store, "ring", "scalar", "coded", "pass", 1000, 0.5),
+                     MLA_STORE_OK);
+    assert_int_equal(mla_store_flush(store), MLA_STORE_OK);
+    assert_int_equal(mla_report_read(store, &report), MLA_STORE_OK);
+    assert_false(mla_report_is_empty(report));
+    assert_int_equal(mla_report_answer(report).verdicts, 1000);
+    assert_int_equal(report->subjects[0].tallied, 1000);
+    mla_report_free(report);
+    free(render(store, MLA_REPORT_HTML)); /* nothing to plot */
+    /* One run: a plot with the names of both axes, of the run and of both ends of the scale. */
+    for (int seconds = 1; seconds <= 2; seconds++) {
+        char sql[160];
+        (void)snprintf(sql, sizeof sql,
+                       "UPDATE run SET started = '2026-01-01T10:00:00Z',"
+                       " ended = '2026-01-01T10:00:0%dZ'",
+                       seconds);
+        test_exec(test_path(*state, "tally.db"), sql);
+        char *html = render(store, MLA_REPORT_HTML);
+        assert_int_equal(count(html, "<figure>"), 1);
+        assert_int_equal(count(html, "<text"), 5);
+        free(html);
+    }
+    mla_store_close(store);
+}
+
+static void html_is_whole_and_harmless(void **state)
+{
+    struct mla_store *store = three_runs(test_path(*state, "html.db"), HOSTILE);
+    char *html = render(store, MLA_REPORT_HTML);
+    assert_int_equal(strncmp(html, "<!DOCTYPE html>", 15), 0);
+    assert_non_null(strstr(html, "</html>\n"));
+    assert_null(strstr(html, "<script"));
+    assert_null(strstr(html, "http://localhost"));
+    assert_null(strchr(html, '\x01'));
+    assert_null(strchr(html, '\xff'));
+    assert_non_null(strstr(html, "&lt;script&gt;alert(1)&lt;/script&gt;"));
+    assert_non_null(strstr(html, "Regressed: 1 of 2 results"));
+    /* every plot is drawn: ulp twice, L, R, the trend, two heat maps */
+    assert_true(count(html, "<figure>") >= 7);
+    assert_int_equal(count(html, "<figure>"), count(html, "role=\"img\""));
+    assert_true(count(html, "class=\"dot") > 10);
+    /* every link leads somewhere */
+    for (const char *at = strstr(html, "href=\"#c-"); at != NULL;
+         at = strstr(at + 1, "href=\"#c-")) {
+        char anchor[32];
+        (void)snprintf(anchor, sizeof anchor, "id=\"c-%.12s\"", at + 9);
+        assert_non_null(strstr(html, anchor));
+    }
+    free(html);
+    mla_store_close(store);
+}
+
+/* SQLite's own parser reads the JSON; the kernel comes back as one text. */
+static void json_is_json(void **state)
+{
+    const char *path = test_path(*state, "json.db");
+    struct mla_store *store = three_runs(path, HOSTILE);
+    static const enum mla_report_format formats[] = {MLA_REPORT_JSON, MLA_REPORT_SARIF};
+    for (size_t i = 0; i < 2; i++) {
+        char *json = render(store, formats[i]);
+        char *sql = malloc(2 * strlen(json) + 100), *to = sql;
+        assert_non_null(sql);
+        to += sprintf(to, "SELECT json_valid('");
+        for (const char *from = json; *from != '\0'; from++) {
+            *to++ = *from;
+            if (*from == '\'') {
+                *to++ = '\'';
+            }
+        }
+        (void)strcpy(to, "')");
+        assert_int_equal(test_number(path, sql), 1);
+        assert_non_null(strstr(json, i == 0 ? "\"regressed\":1" : "\"ruleId\":\"MLA1001\""));
+        free(sql);
+        free(json);
+    }
+    mla_store_close(store);
+}
+
+static void other_formats_are_harmless(void **state)
+{
+    struct mla_store *store = three_runs(test_path(*state, "formats.db"), HOSTILE);
+    char *xml = render(store, MLA_REPORT_JUNIT), *csv = render(store, MLA_REPORT_CSV);
+    char *markdown = render(store, MLA_REPORT_MARKDOWN);
+    assert_null(strstr(xml, "<script"));
+    assert_null(strstr(xml, "]]>"));
+    assert_int_equal(count(xml, "<failure "), 1);
+    assert_non_null(strstr(csv, "\"'=k\"\"'<script>")); /* no formula, quotes doubled */
+    assert_int_equal(count(csv, "\r\n"), 3);            /* head, with and without sanitizer */
+    assert_null(strstr(markdown, "| ring/=k\"'<script>"));
+    assert_non_null(strstr(markdown, "**Regressed: 1 of 2 results**"));
+    /* one command a line, none within */
+    char *annotations = render(store, ANNOTATIONS);
+    assert_int_equal(count(annotations, "\n"), 3);
+    assert_int_equal(count(annotations, "::"), 6);
+    assert_int_equal(count(annotations, "::error "), 2);   /* the case that fails, and the answer */
+    assert_int_equal(count(annotations, "::warning "), 1); /* the one whose error grew */
+    free(annotations);
+    free(xml);
+    free(csv);
+    free(markdown);
+    mla_store_close(store);
+}
+
+static void shell_words(void **state)
+{
+    (void)state;
+    char *text = mla_report_repro("./my kernel's.so", "ring v=1 $(id)");
+    assert_string_equal(text,
+                        "mlacheck run --kernel './my kernel'\\''s.so' --case 'ring v=1 $(id)'");
+    free(text);
+}
+
+/* No half report without gnuplot. */
+static void without_gnuplot(void **state)
+{
+    struct mla_store *store = three_runs(test_path(*state, "gnuplot.db"), "scalar");
+    char *path = strdup(getenv("PATH")), *text = NULL;
+    size_t bytes = 0;
+    struct mla_report *report;
+    assert_int_equal(mla_report_read(store, &report), MLA_STORE_OK);
+    FILE *file = open_memstream(&text, &bytes);
+    assert_int_equal(setenv("PATH", *state, 1), 0);
+    assert_int_equal(mla_report_write(report, MLA_REPORT_HTML, file), MLA_STORE_ERR_OPEN);
+    assert_non_null(strstr(mla_store_message(store), "gnuplot-nox"));
+    /* one that does nothing, and one that complains */
+    const char *fake = test_path(*state, "gnuplot");
+    test_write_file(fake, "#!/bin/sh\n", 10);
+    assert_int_equal(chmod(fake, 0755), 0);
+    assert_int_equal(mla_report_write(report, MLA_REPORT_HTML, file), MLA_STORE_ERR_OPEN);
+    assert_non_null(strstr(mla_store_message(store), "drew 0 of"));
+    test_write_file(fake, "#!/bin/sh\necho oh no >&2; exit 5\n", 33);
+    assert_int_equal(mla_report_write(report, MLA_REPORT_HTML, file), MLA_STORE_ERR_OPEN);
+    assert_non_null(strstr(mla_store_message(store), "status 5): oh no"));
+    assert_int_equal(setenv("PATH", path, 1), 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(bytes, 0);
+    free(text);
+    free(path);
+    mla_report_free(report);
+    mla_store_close(store);
+}
+
+static int setup(void **state)
+{
+    *state = test_folder_make();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    test_folder_remove(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rule_finds_what_got_worse),
+        cmocka_unit_test(answer_is_right),
+        cmocka_unit_test(since_is_the_regressions),
+        cmocka_unit_test(planted_faults_are_no_regression),
+        cmocka_unit_test(tallies_and_empty),
+        cmocka_unit_test(html_is_whole_and_harmless),
+        cmocka_unit_test(json_is_json),
+        cmocka_unit_test(other_formats_are_harmless),
+        cmocka_unit_test(shell_words),
+        cmocka_unit_test(without_gnuplot),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * store_side.h - one side of a comparison: what some of a database's runs say of each case and kernel.
+ *
+ * Rows come in the order of case id, kernel, sanitizer and instruction set, so that two sides can be walked
+ * next to each other and a row of one without its like in the other be seen. Builds of another sanitizer or
+ * instruction set compute on other paths: they are rows of their own.
+ *
+ * Where several runs of a side judged the same, the latest counts, and with it the others of the same clean
+ * commit: the gravest of their verdicts. A changed work tree has no name, so of its runs only the latest counts.
+ */
+#ifndef MLA_RESULTS_STORE_SIDE_H
+#define MLA_RESULTS_STORE_SIDE_H
+
+#include "results/store.h"
+
+struct mla_store_side;
+
+/* Texts live until the next row. */
+struct mla_side_row {
+    const char *id, *op, *family, *kernel, *sanitizer, *isa;
+    const char *verdict; /* the gravest, and of its latest run: */
+    const char *reason;  /* may be "" */
+    int64_t run, number; /* its run; its verdict's number, for mla_store_side_figure */
+    double max_ratio;    /* the worst of all that count; inf, NaN; negative: none */
+    double output_hash; /* of the outputs; 0: none was stored; -1: not the same in all that count */
+    int64_t runs_n;     /* how many count */
+    bool is_steady;     /* they gave the same verdict */
+};
+
+/* What a side is made of. */
+struct mla_side_facts {
+    int64_t runs_n, first_run, last_run;
+    int64_t commits_n;  /* distinct ones, a changed tree apart */
+    const char *commit; /* of the last run, "-dirty" appended; lives as long as the side */
+    int64_t tallied;    /* cases counted without a row: they cannot be compared */
+};
+
+/*
+ * Open a side. spec: NULL for everything stored; the number of a run; the beginning of a commit (>= 4 hex
+ * digits), its clean runs, or with "-dirty" appended those of its changed trees. A number that is a run is one.
+ * NOT_FOUND and AMBIGUOUS as of keys, with a message in the store. The store must outlive the side.
+ */
+int32_t mla_store_side_open(struct mla_store *store, const char *spec,
+                            struct mla_store_side **side);
+void mla_store_side_close(struct mla_store_side *side);
+struct mla_side_facts mla_store_side_facts(const struct mla_store_side *side);
+/* The next row; NOT_FOUND after the last. */
+int32_t mla_store_side_next(struct mla_store_side *side, struct mla_side_row *row);
+
+/* A statistic of a row's verdict by name. NOT_FOUND where it was not stored. */
+int32_t mla_store_side_figure(struct mla_store_side *side, const struct mla_side_row *row,
+                              const char *name, double *value);
+/* The line that repeats the fault of a row, as its finding has it; NULL where there is none. To be freed. */
+int32_t mla_store_side_repro(struct mla_store_side *side, const struct mla_side_row *row,
+                             char **repro);
+
+/* The (lower) median of a statistic over the cases of one run of the command `run`. NaN are left out. */
+struct mla_side_median {
+    const char *op, *kernel, *sanitizer, *isa, *name;
+    int64_t run, cases_n;
+    double value;
+};
+/*
+ * Those of every run of the side that counts: of each operation, kernel and build, as above, the runs of the
+ * commit of the latest. Ordered by the texts, the latest run first; the callback must not call the store.
+ */
+typedef void mla_side_median_fn(void *context, const struct mla_side_median *median);
+int32_t mla_store_side_medians(struct mla_store_side *side, mla_side_median_fn *take,
+                               void *context);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * store_side_internal.h - what the files of a comparison's side share.
+ */
+#ifndef MLA_RESULTS_STORE_SIDE_INTERNAL_H
+#define MLA_RESULTS_STORE_SIDE_INTERNAL_H
+
+#include "results/store_internal.h"
+#include "results/store_side.h"
+
+#define MLA_SIDE_COMMIT_MAX 128
+#define MLA_SIDE_TEXTS      14 /* columns kept of a row */
+
+/* The runs of a side: "WITH chosen AS (..)", of those that fit a condition. */
+#define MLA_SIDE_CHOSEN(condition)                                                                 \
+    "WITH chosen AS (SELECT r.id AS run, r.started, r.command, b.git_commit, b.dirty,"             \
+    " b.sanitizer, b.isa FROM run AS r JOIN build AS b ON b.id = r.build WHERE " condition ")"
+
+enum mla_side_kind { MLA_SIDE_ALL = 0, MLA_SIDE_RUN, MLA_SIDE_COMMIT };
+
+struct mla_store_side {
+    struct mla_store *store;
+    enum mla_side_kind kind;
+    int64_t run;
+    char commit[MLA_SIDE_COMMIT_MAX];
+    bool dirty;
+    struct mla_side_facts facts;
+    char last_commit[MLA_SIDE_COMMIT_MAX + 8];
+    sqlite3_stmt *rows, *figure, *repro;
+    bool began, has_row; /* of rows: the row it stands on is not taken yet */
+    int64_t latest_run;  /* of the key at hand */
+    bool latest_dirty;
+    char *texts[MLA_SIDE_TEXTS];
+    size_t rooms[MLA_SIDE_TEXTS];
+};
+
+/* Set the runs of a side to those of a spec, as mla_store_side_open has it. */
+int32_t mla_side_choose(struct mla_store_side *side, const char *spec);
+/* A statement over `chosen`, its runs bound; NULL: the store has the message. The caller finalizes it. */
+sqlite3_stmt *mla_side_prepare(struct mla_store_side *side, const char *query);
+/* A figure, which may be one of the texts inf, -inf and nan. */
+double mla_side_figure_at(sqlite3_stmt *stmt, int column);
+
+#endif
