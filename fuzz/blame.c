@@ -143,10 +143,10 @@ static bool row_of(const struct mla_case *test, const struct mla_verdict *v, str
     int64_t rank, element;
     *row = (struct mla_row){0};
     if (test->op == MLA_OP_SPARSE &&
-        sscanf(v->element, "out[q=%" SCNd64 ",h=%" SCNd64, &row->row, &row->head) == 2)
+        sscanf(v->element, "%*[a-z][q=%" SCNd64 ",h=%" SCNd64, &row->row, &row->head) == 2)
         return true;
-    if (sscanf(v->element, "out[d=%" SCNd64 ",b=%" SCNd64 ",h=%" SCNd64 ",r=%" SCNd64, &row->rank,
-               &row->batch, &row->head, &row->row) == 4)
+    if (sscanf(v->element, "%*[a-z][d=%" SCNd64 ",b=%" SCNd64 ",h=%" SCNd64 ",r=%" SCNd64,
+               &row->rank, &row->batch, &row->head, &row->row) == 4)
         return true;
     if (sscanf(v->element, "out[%" SCNd64 "] element %" SCNd64, &rank, &element) != 2)
         return false;

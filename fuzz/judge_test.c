@@ -227,6 +227,14 @@ static void test_stats(void **state)
     expect(SPOIL_STATS_NAN, 0, "stats");
     expect(SPOIL_STATS_SUM, 0, "stats");
     expect(SPOIL_STATS_MAX, 0, "stats");
+    for (int op = 0; op < MLA_OP_N; op++) { /* which of the two, what it is and what it may be */
+        struct mla_verdict sum = judge_with((enum mla_op)op, SPOIL_STATS_SUM, 0);
+        struct mla_verdict max = judge_with((enum mla_op)op, SPOIL_STATS_MAX, 0);
+        assert_memory_equal(sum.element, "sum[", 4);
+        assert_memory_equal(max.element, "max[", 4);
+        assert_true(sum.lo <= sum.hi && sum.got > sum.hi && sum.got < 1.01 * sum.hi);
+        assert_true(max.lo <= max.hi && max.got > max.hi && max.got < max.hi + 1.01);
+    }
 }
 
 static bool would_pass(const struct mla_verdict *verdict, const char *rule)

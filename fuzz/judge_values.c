@@ -127,6 +127,27 @@ static bool judge_empty(const struct mla_tensors *t, struct mla_row row, int64_t
     return true;
 }
 
+/* The statistic of a row that is wrong, what it is and what it may be: the maximum if that is outside,
+ * else the sum, whose interval in the reported maximum's frame is rounded here for reading only. */
+static void record_statistic(const struct mla_tensors *t, struct mla_row row, float max, float sum,
+                             const struct mla_bound_stats *stats, struct mla_verdict *verdict)
+{
+    bool is_max = !((double)max >= stats->max_lo && (double)max <= stats->max_hi);
+    double least = exp(stats->lse - stats->lse_radius - (double)max);
+    double most = exp(stats->lse + stats->lse_radius - (double)max);
+    const char *name = is_max ? "max" : "sum";
+    if (t->test.op == MLA_OP_RING)
+        snprintf(verdict->element, sizeof verdict->element,
+                 "%s[d=%" PRId64 ",b=%" PRId64 ",h=%" PRId64 ",r=%" PRId64 "]", name, row.rank,
+                 row.batch, row.head, row.row);
+    else
+        snprintf(verdict->element, sizeof verdict->element, "%s[q=%" PRId64 ",h=%" PRId64 "]", name,
+                 row.row, row.head);
+    verdict->got = (double)(is_max ? max : sum);
+    verdict->lo = is_max ? stats->max_lo : fmax(least, stats->sum_lo);
+    verdict->hi = is_max ? stats->max_hi : fmin(most, stats->sum_hi);
+}
+
 static bool judge_stats(const struct mla_tensors *t, struct mla_row row,
                         const struct mla_truth *truth, const struct mla_model *model,
                         struct mla_verdict *verdict)
@@ -139,7 +160,11 @@ static bool judge_stats(const struct mla_tensors *t, struct mla_row row,
     if (ok)
         return true;
     struct mla_truth_info info = mla_truth_info(truth);
-    mla_judge_element(t, row, 0, verdict->element);
+    struct mla_bound_stats stats = {0}; /* of a row without keys: -inf and 0 alone */
+    if (mla_bound_stats(truth, model, &stats) == MLA_BOUND_EMPTY)
+        stats =
+            (struct mla_bound_stats){.max_lo = -INFINITY, .max_hi = -INFINITY, .lse = -INFINITY};
+    record_statistic(t, row, *max, *sum, &stats, verdict);
     verdict->row = row;
     verdict->has_row = true;
     verdict->max_ratio = ratio;
