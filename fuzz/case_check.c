@@ -74,6 +74,17 @@ static int64_t input_elements(const struct mla_case *test, const char *name, int
     return 0;
 }
 
+/* Does a query row read that element of the index tensor? The other slots of the tiled layout may hold
+ * anything. */
+static bool is_read(const struct mla_sparse_args *s, int64_t at)
+{
+    for (int64_t q = 0; q < s->queries; q++)
+        for (int64_t j = 0; j < s->topk; j++)
+            if (mla_indices_place(s, q, j) == at)
+                return true;
+    return false;
+}
+
 static const char *override_problem(const struct mla_case *test, const struct mla_override *o,
                                     char error[MLA_CASE_ERROR_MAX])
 {
@@ -89,6 +100,12 @@ static const char *override_problem(const struct mla_case *test, const struct ml
     else if (!is_index && o->bits > 0xffff)
         snprintf(error, MLA_CASE_ERROR_MAX, "put = %s: %" PRIx32 " is no bf16 pattern (0 .. ffff)",
                  o->tensor, o->bits);
+    else if (is_index && o->bits >= test->sparse.keys && is_read(&test->sparse, o->at))
+        snprintf(error, MLA_CASE_ERROR_MAX,
+                 "put = topk_indices.0@%" PRId64 ": %" PRId32
+                 " is no row of the cache (0 .. %" PRId64
+                 "); a call to be refused is written with set",
+                 o->at, (int32_t)o->bits, test->sparse.keys - 1);
     else
         return NULL;
     return error;

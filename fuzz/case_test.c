@@ -14,6 +14,7 @@
 #include "fuzz/case.h"
 #include "fuzz/case_fields.h"
 #include "fuzz/family.h"
+#include "fuzz/indices.h"
 
 static const char ring_line[] =
     "ring v=1 R=2 B=1 H=4 Nq=64 Nk=256 Bk=1 G=512 Bg=1 DH=64 DV=32 L=96 scale=0x1p-3 balanced=0 "
@@ -215,6 +216,32 @@ static void test_problems_are_found(void **state)
     assert_non_null(mla_case_problem(&test, INT64_MAX, error));
 }
 
+/* A replaced entry that a row reads must be a row of the cache: else the call would have to be refused,
+ * and a kernel that refuses it be accused. Slots of the tiled layout that no row has may hold anything. */
+static void test_replaced_entry_is_a_cache_row(void **state)
+{
+    struct mla_case test;
+    char error[MLA_CASE_ERROR_MAX];
+    (void)state;
+    mla_case_init(&test, MLA_OP_SPARSE);
+    test.sparse.keys = 180;
+    test.put_n = 1;
+    for (uint32_t bits = 178; bits < 182; bits++) {
+        test.put[0] = (struct mla_override){"topk_indices", 0, 3, bits};
+        const char *problem = mla_case_problem(&test, INT64_MAX, error);
+        assert_true((problem == NULL) == (bits < 180));
+        if (problem != NULL)
+            assert_non_null(strstr(error, "0 .. 179"));
+    }
+    test.put[0].bits = UINT32_MAX;
+    assert_non_null(mla_case_problem(&test, INT64_MAX, error));
+    assert_non_null(strstr(error, "-1 is no row"));
+    test.sparse.topk_tiled = 1;
+    assert_non_null(mla_case_problem(&test, INT64_MAX, error));
+    test.put[0].at = mla_indices_elements(&test.sparse) - 1; /* of query row 127 */
+    assert_null(mla_case_problem(&test, INT64_MAX, error));
+}
+
 /* A drawn or mutated case is valid, small, and survives its own line. */
 static void check_sound(const struct mla_case *test)
 {
@@ -313,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_damaged_lines_are_refused),
         cmocka_unit_test(test_refusals_name_the_field),
         cmocka_unit_test(test_problems_are_found),
+        cmocka_unit_test(test_replaced_entry_is_a_cache_row),
         cmocka_unit_test(test_draws_are_valid_and_repeat),
         cmocka_unit_test(test_any_bytes_are_some_case),
         cmocka_unit_test(test_reject_cases_always_break_a_rule),
