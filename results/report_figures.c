@@ -128,10 +128,16 @@ int32_t mla_report_add_figures(struct mla_report *report, struct mla_subject *s,
     return o->plain == 0 ? MLA_STORE_OK : add_metrics(report, s, o->plain, shape->testcase);
 }
 
+/* How far err/B rose; what fails without one, a crash, has risen farthest. */
+static double rise(const struct mla_change *c)
+{
+    return c->ratio < 0 ? INFINITY : c->ratio - c->before;
+}
+
 /* Graver by kind, then by how far err/B rose. */
 static bool graver(const struct mla_change *a, const struct mla_change *b)
 {
-    return a->kind != b->kind ? a->kind > b->kind : a->ratio - a->before > b->ratio - b->before;
+    return a->kind != b->kind ? a->kind > b->kind : rise(a) > rise(b);
 }
 
 void mla_report_add_change(struct mla_report *report, struct mla_subject *subject,

@@ -205,7 +205,17 @@ static void write_plot(FILE *file, const struct mla_plot *plot, size_t number)
 static char *cut(const char *begin, const char *end)
 {
     const char *body = strstr(begin, "</defs>");
-    body = body != NULL && body < end ? body + strlen("</defs>") : begin;
+    if (body == NULL || body >= end) {
+        return strndup(begin, (size_t)(end - begin));
+    }
+    body += strlen("</defs>");
+    for (const char *at = end; at > body;
+         at--) { /* closes the canvas, which was opened in the head */
+        if (strncmp(at, "</g>", strlen("</g>")) == 0) {
+            end = at;
+            break;
+        }
+    }
     return strndup(body, (size_t)(end - body));
 }
 

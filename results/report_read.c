@@ -131,7 +131,16 @@ static int32_t end_subject(struct mla_report *report, struct group *group, size_
     for (size_t i = 0; i < n; i++) {
         mla_report_add_trend(report, subject, &mine[i], group->shape.testcase);
     }
-    if (report->runs[mine[n - 1].rank].commit_index != subject->commit_index) {
+    /* A failure stays one until a run passes the case: what was not judged, or by another commit only,
+     * takes nothing back. */
+    size_t judged = n;
+    while (judged > 1 && !mla_grade_is_good(mine[judged - 1].grade) &&
+           !mla_grade_is_bad(mine[judged - 1].grade)) {
+        judged--;
+    }
+    if (mla_grade_is_bad(mine[judged - 1].grade)) {
+        n = judged;
+    } else if (report->runs[mine[n - 1].rank].commit_index != subject->commit_index) {
         return MLA_STORE_OK; /* the kernel's present commit did not meet it */
     }
     struct mla_change change = mla_report_rule(mine, n);

@@ -225,6 +225,29 @@ static void since_is_the_regressions(void **state)
     mla_store_close(store);
 }
 
+/* Only a run that passes the case takes a failure back: not one of other cases, not one that did not judge. */
+static void failures_stay_until_they_pass(void **state)
+{
+    struct mla_store *store = test_open(test_path(*state, "stay.db"));
+    struct mla_report *report;
+    static const char *const commits[] = {"aaaa111", "bbbb222", "cccc333", "bbbb222", "dddd444"};
+    for (int i = 0; i < 5; i++) {
+        begin(store, commits[i], "");
+        if (i != 2)
+            judge(store, 1, "scalar",
+                  (const char *[]){"pass", "fail-certain", "", "unjudged", "pass"}[i],
+                  i == 3 ? -1 : 0.25);
+        judge(store, 2, "scalar", "pass", 0.25);
+        assert_int_equal(mla_store_flush(store), MLA_STORE_OK);
+        assert_int_equal(mla_report_read(store, &report), MLA_STORE_OK);
+        struct mla_report_answer a = mla_report_answer(report);
+        assert_int_equal(a.fails, i >= 1 && i <= 3);
+        assert_int_equal(a.failing, i >= 1 && i <= 3);
+        mla_report_free(report);
+    }
+    mla_store_close(store);
+}
+
 /* Faults are planted to be found: they are no news. */
 static void planted_faults_are_no_regression(void **state)
 {
@@ -406,6 +429,7 @@ int main(void)
         cmocka_unit_test(rule_finds_what_got_worse),
         cmocka_unit_test(answer_is_right),
         cmocka_unit_test(since_is_the_regressions),
+        cmocka_unit_test(failures_stay_until_they_pass),
         cmocka_unit_test(planted_faults_are_no_regression),
         cmocka_unit_test(tallies_and_empty),
         cmocka_unit_test(html_is_whole_and_harmless),

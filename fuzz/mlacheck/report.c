@@ -40,6 +40,14 @@ struct place {
 };
 
 /* Where the report goes. "results/mlacheck.db" makes "results/mlacheck.html". */
+/* By whatever names: the report must not take the place of what it reports on. */
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
 static int choose_place(const struct mla_options *o, enum mla_report_format format,
                         struct place *place)
 {
@@ -58,6 +66,10 @@ static int choose_place(const struct mla_options *o, enum mla_report_format form
     if (n < 0 || (size_t)n >= sizeof place->path)
         return mla_options_fail(MLA_EXIT_USAGE, "report",
                                 "--out: the path is longer than %zu bytes", sizeof place->path - 1);
+    if (is_same_file(place->path, o->db))
+        return mla_options_fail(MLA_EXIT_USAGE, "report",
+                                "--out: '%s' is the database itself: give another file",
+                                place->path);
     snprintf(place->temporary, sizeof place->temporary, "%s.XXXXXX", place->path);
     return 0;
 }

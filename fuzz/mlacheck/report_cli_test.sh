@@ -20,6 +20,7 @@ check 'none is made' 1 '' test -e "$db"
 "$mlacheck" run --kernel scalar --kernel fault:scale-twice --case "$line" --in-process --db "$db" >/dev/null 2>&1
 check 'the database is there' 0 '' test -e "$db"
 check 'beside the database' 0 "report: $dir/results.html" "$mlacheck" report --db "$db"
+check 'not over the database' 2 'the database itself' "$mlacheck" report --db "$db" --out "$dir/./results.db"
 check 'whole' 0 '</html>' tail -n 1 "$dir/results.html"
 check 'no half file is left' 0 '1' bash -c "ls '$dir' | grep -c '^results.html'"
 check 'with counts' 0 '{"regressed":0,"fails":0,"grew":0,"lost":0,"failing":0,"compared":0,' \
