@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -112,7 +113,10 @@ int32_t mla_data_store(const struct mla_safetensors *file, char hash[MLA_CASE_ID
 {
     char name[64], beside[MLA_DATA_PATH_MAX], path[MLA_DATA_PATH_MAX];
     struct mla_safetensors written;
-    snprintf(name, sizeof name, "import-%jd", (intmax_t)getpid());
+    uint64_t own = 0; /* in containers that share the folder all processes may have one number */
+    if (getrandom(&own, sizeof own, 0) != (ssize_t)sizeof own)
+        return cannot("getrandom", error, error_bytes);
+    snprintf(name, sizeof name, "import-%jd-%016" PRIx64, (intmax_t)getpid(), own);
     if (!path_of(name, beside)) {
         snprintf(error, error_bytes, "MLACHECK_DATA: the path is too long");
         return MLA_ERR_PARAM;

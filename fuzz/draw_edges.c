@@ -15,6 +15,9 @@ static int64_t some(int64_t unit, int64_t most, struct mla_rng *rng)
 int64_t mla_edge_ring(const struct mla_ring_args *r, enum mla_edge edge, struct mla_rng *rng)
 {
     int64_t capacity = r->ring_size * r->kv_rows, slab = r->ring_size * r->q_rows;
+    /* a chunk may be longer than all there is */
+    int64_t k_chunk = r->k_chunk_size < capacity ? r->k_chunk_size : capacity;
+    int64_t q_chunk = r->q_chunk_size < capacity ? r->q_chunk_size : capacity;
     switch (edge) {
     case MLA_EDGE_ZERO:
         return 0;
@@ -23,9 +26,9 @@ int64_t mla_edge_ring(const struct mla_ring_args *r, enum mla_edge edge, struct 
     case MLA_EDGE_TWO_TILES:
         return 2 * MLA_TILE;
     case MLA_EDGE_Q_CHUNK:
-        return r->q_chunk_size;
+        return q_chunk;
     case MLA_EDGE_K_CHUNK:
-        return r->k_chunk_size;
+        return k_chunk;
     case MLA_EDGE_RING_TILES:
         return r->ring_size * MLA_TILE;
     case MLA_EDGE_TWO_RING_TILES:
@@ -45,7 +48,7 @@ int64_t mla_edge_ring(const struct mla_ring_args *r, enum mla_edge edge, struct 
     case MLA_EDGE_SOME_RANK:
         return some(r->q_rows, capacity, rng);
     case MLA_EDGE_SOME_CHUNK:
-        return some(r->k_chunk_size, capacity, rng);
+        return some(k_chunk, capacity, rng);
     case MLA_EDGE_CAPACITY:
         return capacity;
     case MLA_EDGE_ANY:

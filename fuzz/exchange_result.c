@@ -191,6 +191,9 @@ static int32_t view_out(const struct extent *e, const struct mla_safetensor *ten
         return view_of(tensor, ring, 2, v, error);
     if (view_of(tensor, joined, 2, v, error) != MLA_OK)
         return view_of(tensor, apart, 1, v, error);
+    if (v->dims[1] != 1)
+        return refuse(error, "tensor '%s': %" PRId64 " times [%" PRId64 ", %" PRId64 "]",
+                      tensor->name, v->dims[1], e->rows, e->heads * e->columns);
     v->dims[1] = v->dims[2];
     v->dims[2] = e->heads;
     v->dims[3] = e->columns;
@@ -302,9 +305,9 @@ static int32_t load_rank(struct mla_tensors *t, const struct mla_safetensors *fi
                       rank);
     if (stats != NULL && lse != NULL)
         return refuse(error, "tensors '%s' and '%s': give one of them", stats->name, lse->name);
-    if (lse == NULL && t->lse[0] != NULL)
+    if (rank > 0 && (lse != NULL) != (t->lse[0] != NULL))
         return refuse(error, "no tensor 'lse' of rank %" PRId64 ": all ranks have it or none",
-                      rank);
+                      lse == NULL ? rank : 0);
     if ((status = format_of(out, &format, error)) != MLA_OK)
         return status;
     if (rank > 0 && format != t->out_format)

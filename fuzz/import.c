@@ -170,6 +170,13 @@ static int32_t set_params(struct mla_import *import)
                                      "--param '%.80s': must be NAME=VALUE, with a parameter of the "
                                      "operation that is no shape",
                                      import->options->params[i]);
+    for (int i = 0; i < import->options->params_n; i++)
+        for (int k = 0; k < i; k++) {
+            size_t name_n = strcspn(import->options->params[i], "=") + 1;
+            if (strncmp(import->options->params[i], import->options->params[k], name_n) == 0)
+                return mla_import_refuse(import, "--param '%.80s': given twice",
+                                         import->options->params[i]);
+        }
     for (size_t i = 0; i < n; i++) {
         const char *value = is_shape(arguments[i].name) ? NULL : param(import, arguments[i].name);
         struct mla_violation v = {.at = 0};

@@ -127,6 +127,33 @@ static bool judge_empty(const struct mla_tensors *t, struct mla_row row, int64_t
     return true;
 }
 
+/* A row's statistics are wrong by this ratio. Are they what the verdict shows: its first fault, or its worst
+ * so far? Then the row, and the ratio, are theirs, and the reason that follows. */
+static bool shows(struct mla_row row, double ratio, struct mla_verdict *verdict)
+{
+    verdict->detected |= MLA_DETECTOR_TIER1;
+    if (verdict->kind == MLA_VERDICT_FAIL_CERTAIN) {
+        if (ratio <= verdict->max_ratio)
+            return false;
+        verdict->kind = MLA_VERDICT_PASS; /* the reason of what was shown goes with it */
+    }
+    verdict->row = row;
+    verdict->has_row = true;
+    verdict->max_ratio = ratio;
+    return true;
+}
+
+/* The name of a row's statistic. */
+static void name_statistic(const struct mla_tensors *t, struct mla_row row, const char *name,
+                           char text[96])
+{
+    if (t->test.op == MLA_OP_RING)
+        snprintf(text, 96, "%s[d=%" PRId64 ",b=%" PRId64 ",h=%" PRId64 ",r=%" PRId64 "]", name,
+                 row.rank, row.batch, row.head, row.row);
+    else
+        snprintf(text, 96, "%s[q=%" PRId64 ",h=%" PRId64 "]", name, row.row, row.head);
+}
+
 /* The statistic of a row that is wrong, what it is and what it may be: the maximum if that is outside,
  * else the sum, whose interval in the reported maximum's frame is rounded here for reading only. */
 static void record_statistic(const struct mla_tensors *t, struct mla_row row, float max, float sum,
@@ -135,14 +162,7 @@ static void record_statistic(const struct mla_tensors *t, struct mla_row row, fl
     bool is_max = !((double)max >= stats->max_lo && (double)max <= stats->max_hi);
     double least = exp(stats->lse - stats->lse_radius - (double)max);
     double most = exp(stats->lse + stats->lse_radius - (double)max);
-    const char *name = is_max ? "max" : "sum";
-    if (t->test.op == MLA_OP_RING)
-        snprintf(verdict->element, sizeof verdict->element,
-                 "%s[d=%" PRId64 ",b=%" PRId64 ",h=%" PRId64 ",r=%" PRId64 "]", name, row.rank,
-                 row.batch, row.head, row.row);
-    else
-        snprintf(verdict->element, sizeof verdict->element, "%s[q=%" PRId64 ",h=%" PRId64 "]", name,
-                 row.row, row.head);
+    name_statistic(t, row, is_max ? "max" : "sum", verdict->element);
     verdict->got = (double)(is_max ? max : sum);
     verdict->lo = is_max ? stats->max_lo : fmax(least, stats->sum_lo);
     verdict->hi = is_max ? stats->max_hi : fmin(most, stats->sum_hi);
@@ -157,18 +177,14 @@ static bool judge_stats(const struct mla_tensors *t, struct mla_row row,
     bool ok = mla_bound_stats_accepts(truth, model, *max, *sum, &ratio);
     if (!(ratio <= verdict->max_stats_ratio))
         verdict->max_stats_ratio = ratio;
-    if (ok)
-        return true;
+    if (ok || !shows(row, ratio, verdict))
+        return ok;
     struct mla_truth_info info = mla_truth_info(truth);
     struct mla_bound_stats stats = {0}; /* of a row without keys: -inf and 0 alone */
     if (mla_bound_stats(truth, model, &stats) == MLA_BOUND_EMPTY)
         stats =
             (struct mla_bound_stats){.max_lo = -INFINITY, .max_hi = -INFINITY, .lse = -INFINITY};
     record_statistic(t, row, *max, *sum, &stats, verdict);
-    verdict->row = row;
-    verdict->has_row = true;
-    verdict->max_ratio = ratio;
-    verdict->detected |= MLA_DETECTOR_TIER1;
     return mla_verdict_fail(
         verdict, MLA_VERDICT_FAIL_CERTAIN,
         "stats of the row: max=%a sum=%a, but max=%a log-sum-exp=%a err/bound=%g", (double)*max,
@@ -193,16 +209,17 @@ static bool judge_lse(const struct mla_tensors *t, struct mla_row row,
                                 state);
     if (!(ratio <= verdict->max_stats_ratio))
         verdict->max_stats_ratio = ratio;
-    if (accepted)
-        return true;
-    mla_judge_element(t, row, 0, verdict->element);
-    verdict->row = row;
-    verdict->has_row = true;
-    verdict->max_ratio = ratio;
-    verdict->detected |= MLA_DETECTOR_TIER1;
+    if (accepted || !shows(row, ratio, verdict))
+        return accepted;
+    double due = state == MLA_BOUND_EMPTY ? -INFINITY : mla_truth_info(truth).log_sum_exp;
+    double radius = isfinite(ratio) && ratio > 0 ? fabs((double)lse - due) / ratio : 0;
+    name_statistic(t, row, "lse", verdict->element);
+    verdict->got = (double)lse;
+    verdict->lo = due - radius;
+    verdict->hi = due + radius;
     return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
                             "log-sum-exp of the row: %a, but it is %a, err/bound=%g", (double)lse,
-                            mla_truth_info(truth).log_sum_exp, ratio);
+                            due, ratio);
 }
 
 static bool judge_row(const struct mla_tensors *t, struct mla_row row,

@@ -140,7 +140,7 @@ static void ring_lengths(struct tally *t, const struct mla_ring_args *r)
     clause(t, one[1], contiguous && L == 1);
     clause(t, one[2], contiguous && L == 2);
     edge(t, tile, contiguous && all > 64, L, 32);
-    edge(t, chunk, contiguous && all > 2 * r->k_chunk_size, L, r->k_chunk_size);
+    edge(t, chunk, contiguous && all / 2 > r->k_chunk_size, L, r->k_chunk_size);
     edge(t, tiles, contiguous && R > 1 && r->q_rows > 32, L, 32 * R);
     edge(t, tiles2, contiguous && R > 1 && r->q_rows > 64, L, 64 * R);
     edge(t, shard, contiguous && R > 1, L, Nk);

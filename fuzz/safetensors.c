@@ -405,8 +405,8 @@ const char *mla_safetensors_text(const struct mla_safetensors *file, const char 
 
 int64_t mla_safetensor_elements(const struct mla_safetensor *tensor)
 {
-    int64_t elements = 1;
+    uint64_t elements = 1; /* on the way to 0 it may pass 2^63 */
     for (int64_t i = 0; i < tensor->axes_n; i++)
-        elements *= tensor->shape[i];
-    return elements;
+        elements *= (uint64_t)tensor->shape[i];
+    return (int64_t)elements;
 }

@@ -139,7 +139,9 @@ int32_t mla_safetensors_put(FILE *stream, const struct mla_safetensors *file, ch
 /* The stream is closed. false: errno says why. */
 static bool finish(FILE *stream, const char *beside, const char *path)
 {
-    bool ok = fchmod(fileno(stream), 0644) == 0 && fsync(fileno(stream)) == 0;
+    mode_t mask = umask(0);
+    umask(mask);
+    bool ok = fchmod(fileno(stream), 0666 & ~mask) == 0 && fsync(fileno(stream)) == 0;
     int why = errno;
     if (fclose(stream) != 0 && ok)
         return false;
@@ -153,6 +155,9 @@ int32_t mla_safetensors_write(const char *path, const struct mla_safetensors *fi
     char beside[4096], why[400];
     if ((size_t)snprintf(beside, sizeof beside, "%s.XXXXXX", path) >= sizeof beside)
         return refuse(error, error_bytes, path, "the path is too long");
+    struct stat there; /* a device, say: it would be gone */
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return refuse(error, error_bytes, path, "is no regular file");
     int fd = mkstemp(beside);
     if (fd < 0)
         return refuse(error, error_bytes, path, strerror(errno));

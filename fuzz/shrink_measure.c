@@ -55,7 +55,7 @@ bool mla_shrink_set_recipe(struct mla_case *test, int64_t rank)
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
-    return (a + b - 1) / b;
+    return a / b + (a % b != 0);
 }
 
 static int64_t blocks(const struct mla_case *test)

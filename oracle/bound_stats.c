@@ -19,6 +19,10 @@
  * than -ln(1-2^-8) around the true one if it adds rounded p. (With MLA_STATS_OTHER the sum's
  * frame is another.) Both are sets that a conforming kernel never leaves, so it stays in their meet.
  *
+ * Where the arithmetic is finer than binary32 (add_u < 2^-24), storing a statistic is a rounding of
+ * its own, as it is of an output (bound_format.c): less than one last place of what is reported, 2^-23 of
+ * it or 2^-149. max + ln(sum) is off by the one and by the logarithm of the other.
+ *
  * A report of y = max + ln(sum) alone, as one binary32: the logarithm and the sum are rounded on the way,
  * k times by at most 2^-24 of what is held, so |y - (max + ln sum)| <= g_k (|max| + |ln sum|), g_k as in
  * errors.c for 2^-24. What was added is not seen, but the maximum lies in its set, |max| <= X, and
@@ -152,6 +156,22 @@ static double sum_ratio(const struct mla_bound_stats *stats, double sum)
     return isinf(stats->sum_hi) ? 0.0 : ratio_of(fabs(sum - (stats->sum_lo + half)), half);
 }
 
+/* What may be reported, if storing it as binary32 is a rounding of its own. */
+static void add_store(const struct mla_model *model, float max, struct mla_bound_stats *stats)
+{
+    const double u = 0x1p-23;
+    const double off = u * fabs((double)max) + 0x1p-149;
+
+    if (model->add_u >= 0x1p-24) {
+        return;
+    }
+    stats->max_hi = up(off) + stats->max_hi + 0x1p-52 * fabs(stats->max_hi);
+    stats->max_lo = -up(off) + stats->max_lo - 0x1p-52 * fabs(stats->max_lo);
+    stats->lse_radius = up(stats->lse_radius + off - log1p(-u));
+    stats->sum_hi = up(stats->sum_hi * (1.0 + u));
+    stats->sum_lo = mla_oracle_down(stats->sum_lo * (1.0 - u), 40);
+}
+
 bool mla_bound_stats_accepts(const struct mla_truth *truth, const struct mla_model *model,
                              float max, float sum, double *ratio)
 {
@@ -168,6 +188,7 @@ bool mla_bound_stats_accepts(const struct mla_truth *truth, const struct mla_mod
     if (state != MLA_BOUND_OK || !isfinite(max) || !isfinite(sum) || !(sum > 0.0f)) {
         return false;
     }
+    add_store(model, max, &stats);
     const double lse = lse_distance(truth, max, sum);
     const double above = fmax(0.0, (double)max - truth->max);
     const double below = fmax(0.0, truth->max - (double)max);

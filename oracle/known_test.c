@@ -233,6 +233,28 @@ static void rounded_sum_is_a_number(void **state)
     mla_oracle_test_row_free(row);
 }
 
+/* Arithmetic finer than binary32 rounds once more when it stores a statistic: the nearest binary32 to the
+ * true ones are right, the next but one are not. */
+static void stored_statistics_are_rounded(void **state)
+{
+    struct mla_model model = {.add_u = 0x1p-53, .p_u = 0x1p-8, .p_frame = MLA_P_FRAME_ROW};
+    struct mla_oracle_test_row *row = pair(0.75, true);
+
+    (void)state;
+    row->args.scale = 0.1f;
+    struct mla_truth *truth = truth_of(row);
+    const struct mla_truth_info info = mla_truth_info(truth);
+    const double sum = exp(info.log_sum_exp - info.max);
+    const float max = (float)info.max;
+
+    assert_true((double)max != info.max && (double)(float)sum != sum);
+    assert_true(accepts(truth, &model, (double)max, sum));
+    assert_false(accepts(truth, &model, (double)max, sum * (1.0 + 0x1p-20)));
+    assert_false(accepts(truth, &model, (double)max * (1.0 + 0x1p-20), sum));
+    mla_truth_free(truth);
+    mla_oracle_test_row_free(row);
+}
+
 /* One key a block: each is 1 in its own frame, and nothing is rounded on the way to the row's. */
 static void block_frame_of_one_key(void **state)
 {
@@ -1112,6 +1134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounded_p_is_a_number),
         cmocka_unit_test(rounded_sum_is_a_number),
+        cmocka_unit_test(stored_statistics_are_rounded),
         cmocka_unit_test(block_frame_of_one_key),
         cmocka_unit_test(errors_of_p),
         cmocka_unit_test(errors_of_the_carry),

@@ -79,15 +79,18 @@ static void read_ahead(const struct mla_plain_ring *ring, int64_t source, const 
         return; /* with other methods the shard is not in kv */
     }
     const uint16_t *end = args->kv[source] + args->kv_batch * args->kv_rows * args->head_dim;
-    const uint16_t *tile = shard + last / args->k_chunk_size * args->k_chunk_size * args->head_dim;
+    /* a chunk may be longer than any shard: so much of it is enough to read past the end */
+    int64_t longest = args->kv_rows + 32;
+    int64_t chunk = args->k_chunk_size < longest ? args->k_chunk_size : longest;
+    const uint16_t *tile = shard + last / chunk * chunk * args->head_dim;
     const uint16_t *next = shard + (last + 1) * args->head_dim;
     volatile uint16_t sink = 0;
     if (next >= end && mla_plain_has(ring->variant, MLA_FAULT_PREFETCH_PAST_END)) {
         sink = next[0];
     }
-    if (tile + args->k_chunk_size * args->head_dim > end &&
+    if (tile + chunk * args->head_dim > end &&
         mla_plain_has(ring->variant, MLA_FAULT_SHORT_TILE_READ_WHOLE)) {
-        for (int64_t i = 0; i < args->k_chunk_size; i++) {
+        for (int64_t i = 0; i < chunk; i++) {
             sink = tile[i * args->head_dim];
         }
     }

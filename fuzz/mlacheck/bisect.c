@@ -182,12 +182,22 @@ static int use_recipe(struct mla_bisect *b)
     return code;
 }
 
+/* Has a path a part ".."? What lies outside the tree may be another commit's. */
+static bool leaves(const char *path)
+{
+    for (; *path != '\0'; path += strcspn(path, "/"), path += strspn(path, "/"))
+        if (strcspn(path, "/") == 2 && strncmp(path, "..", 2) == 0)
+            return true;
+    return false;
+}
+
 static int read_build(struct mla_bisect *b)
 {
     const struct mla_options *o = &b->options;
     if ((o->build == NULL) != (o->plugin == NULL))
         return mla_options_fail(MLA_EXIT_USAGE, "bisect", "--build and --plugin belong together");
-    if (o->plugin != NULL && (o->plugin[0] == '/' || strlen(o->plugin) >= MLA_BISECT_PATH))
+    if (o->plugin != NULL &&
+        (o->plugin[0] == '/' || leaves(o->plugin) || strlen(o->plugin) >= MLA_BISECT_PATH))
         return mla_options_fail(MLA_EXIT_USAGE, "bisect",
                                 "--plugin '%.80s': must be a path in the tree", o->plugin);
     int code = mla_bisect_find_repo(b, o->repo == NULL ? "." : o->repo);

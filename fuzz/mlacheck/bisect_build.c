@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fuzz/mlacheck/bisect.h"
@@ -104,19 +105,37 @@ static bool read_line(const char *path, char *text, size_t text_bytes)
     return ok;
 }
 
-/* Exactly the commit, nothing else. */
-static int check_out(const char *tree, const char *commit, int log)
+/* Is the tree still one of git's? A build may have removed that. */
+static bool has_git(const char *tree)
 {
-    const char *const commands[2][12] = {{"git", "-C", tree, "-c", "core.hooksPath=/dev/null",
-                                          "checkout", "--quiet", "--force", "--detach", commit,
-                                          NULL},
+    char path[MLA_BISECT_PATH + 8];
+    snprintf(path, sizeof path, "%s/.git", tree);
+    return access(path, F_OK) == 0;
+}
+
+/* Exactly the commit, nothing else. why: "", or that git cannot make its files (a filter that is not
+ * installed, an object that is missing): other commits may do. */
+static int check_out(const char *tree, const char *commit, int log, char *why, size_t why_bytes)
+{
+    why[0] = '\0';
+    /* git leaves alone what lies in submodules, so what an earlier build left goes first, by hand. A sparse
+     * checkout of the user's is not wanted here. */
+    const char *const commands[3][16] = {{"find", tree, "-mindepth", "1", "-maxdepth", "1", "!",
+                                          "-name", ".git", "-exec", "rm", "-rf", "{}", "+", NULL},
+                                         {"git", "-C", tree, "-c", "core.hooksPath=/dev/null", "-c",
+                                          "core.sparseCheckout=false", "checkout", "--quiet",
+                                          "--force", "--detach", commit, NULL},
                                          {"git", "-C", tree, "clean", "-ffdx", "--quiet", NULL}};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         int code = 0;
         struct mla_child git = {.argv = commands[i], .out = log, .error = log};
         enum mla_child_end end = mla_child_run(&git, &code);
         if (end == MLA_CHILD_STOPPED)
             return MLA_EXIT_INTERRUPTED;
+        if (end == MLA_CHILD_ENDED && code != 0 && i == 1 && has_git(tree)) {
+            snprintf(why, why_bytes, "cannot be checked out");
+            return 0;
+        }
         if (end != MLA_CHILD_ENDED || code != 0)
             return mla_options_fail(MLA_EXIT_ENVIRONMENT, "bisect",
                                     "commit %.12s could not be checked out in %s", commit, tree);
@@ -164,10 +183,11 @@ static int build_commit(struct mla_bisect *b, const char *commit, const char *ba
     int log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (log < 0)
         return mla_bisect_trouble("cannot write", path);
-    code = check_out(tree, commit, log);
-    if (code == 0 && isatty(STDERR_FILENO))
+    code = check_out(tree, commit, log, why, why_bytes);
+    bool is_there = code == 0 && why[0] == '\0';
+    if (is_there && isatty(STDERR_FILENO))
         fprintf(stderr, "building %.12s\n", commit);
-    if (code == 0) {
+    if (is_there) {
         code = run_build(b, tree, log, why, why_bytes);
         b->builds_n++;
     }
@@ -175,7 +195,9 @@ static int build_commit(struct mla_bisect *b, const char *commit, const char *ba
     if (code != 0)
         return code;
     snprintf(made, sizeof made, "%s/%s", tree, b->plugin);
-    if (why[0] == '\0' && access(made, R_OK) != 0)
+    struct stat info;
+    bool is_file = stat(made, &info) == 0 && S_ISREG(info.st_mode) && access(made, R_OK) == 0;
+    if (why[0] == '\0' && !is_file)
         snprintf(why, why_bytes, "the build made no %.200s", b->plugin);
     if (why[0] == '\0')
         return copy(made, plugin) ? 0 : mla_bisect_trouble("cannot write", plugin);

@@ -48,7 +48,9 @@ struct mla_store_step *mla_bisect_step(struct mla_bisect *b, const char *commit,
 
 static void keep(void *context, const struct mla_store_step *step)
 {
-    struct mla_store_step *mine = append(context);
+    bool is_judged = step->tries > 0 || step->outcome != MLA_STORE_SKIP;
+    /* What could not be judged may be by now (a compiler installed, *.failed removed): ask. */
+    struct mla_store_step *mine = is_judged ? append(context) : NULL;
     if (mine != NULL) /* else it is asked again */
         *mine = *step;
 }
@@ -83,17 +85,49 @@ static void judge_hash(char hex[65])
         snprintf(hex + 2 * i, 3, "%02x", digest[i]);
 }
 
+/* SHA-256 of a plug-in that is not built here; "" where the kernel is one of ours. */
+static void plugin_hash(const char *spec, char hex[65])
+{
+    char path[MLA_BISECT_PATH];
+    struct sha256_ctx hash;
+    uint8_t bytes[65536], digest[SHA256_DIGEST_SIZE];
+    size_t n = strcspn(spec, ",");
+    const char *cut = strstr(spec, ".so");
+    hex[0] = '\0';
+    if (cut == NULL || cut + 3 > spec + n)
+        return;
+    snprintf(path, sizeof path, "%.*s", (int)(cut + 3 - spec), spec);
+    FILE *file = fopen(path, "rbe");
+    if (file == NULL)
+        return;
+    sha256_init(&hash);
+    while ((n = fread(bytes, 1, sizeof bytes, file)) > 0)
+        sha256_update(&hash, n, bytes);
+    fclose(file);
+    sha256_digest(&hash, sizeof digest, digest);
+    for (size_t i = 0; i < sizeof digest; i++)
+        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+}
+
 static void search_key(const struct mla_bisect *b, const char *line, const char *good,
                        const char *bad, char key[65])
 {
     const struct mla_options *o = &b->options;
     char judge[65], flags[128];
     const char *cc = getenv("CC"), *cflags = getenv("CFLAGS");
+    char files[3][65] = {"", "", ""};
     judge_hash(judge);
+    for (int i = 0; b->repo[0] == '\0' && i < 2; i++) {
+        const char *own = strstr(o->configs[i], "kernel=");
+        plugin_hash(own == NULL ? "" : own + 7, files[i]);
+    }
+    if (b->repo[0] == '\0')
+        plugin_hash(b->kernel, files[2]);
     snprintf(flags, sizeof flags, "%" PRId64 " %g %d %d %d %d", b->tries, o->limit, o->relations,
              o->all_relations, o->plain_oracle, o->no_oracle);
     mla_bisect_hash(key, judge, line, b->kernel, b->question, b->repo, b->build, b->plugin, good,
-                    bad, flags, cc == NULL ? "" : cc, cflags == NULL ? "" : cflags, NULL);
+                    bad, flags, cc == NULL ? "" : cc, cflags == NULL ? "" : cflags, files[0],
+                    files[1], files[2], NULL);
 }
 
 int mla_bisect_begin(struct mla_bisect *b, const char *good, const char *bad)

@@ -108,6 +108,9 @@ int mla_bisect_tree(struct mla_bisect *b)
         return code;
     mla_bisect_inside(b, "tree", tree);
     remove_tree(b, tree);
+    /* If a build removes the tree's .git, no git command in it may find the repository around our folder. */
+    if (setenv("GIT_CEILING_DIRECTORIES", b->folder, 1) != 0)
+        return mla_bisect_trouble("cannot name", b->folder);
     code = mla_bisect_git(b,
                           (const char *[]){"worktree", "add", "--force", "--force", "--detach",
                                            "--no-checkout", "--quiet", tree, b->bad, NULL},

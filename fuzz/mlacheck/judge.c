@@ -107,13 +107,19 @@ static int check_case(const struct judge *j)
                             "--result: the results are of case %.12s, not %.12s", said, id);
 }
 
+static bool is_plugin(const char *spec)
+{
+    size_t n = strlen(spec);
+    return strstr(spec, ".so:") != NULL || (n > 3 && strcmp(spec + n - 3, ".so") == 0);
+}
+
 /* A file, unless it is a plug-in; else the name of a kernel. */
 static int read_model(struct judge *j)
 {
     char error[MLA_MODEL_ERROR_MAX];
     struct stat info;
     const char *spec = j->options.model;
-    bool is_file = strstr(spec, ".so") == NULL && stat(spec, &info) == 0;
+    bool is_file = !is_plugin(spec) && stat(spec, &info) == 0;
     enum mla_op op = (enum mla_op)j->test.op;
     int32_t status = is_file ? mla_model_file_read(spec, op, &j->model, error)
                              : mla_model_of_kernel(spec, op, &j->model, error);
@@ -157,7 +163,7 @@ static int make_subject(struct judge *j)
 static void append_word(char text[MLA_REPRO_MAX], const char *word)
 {
     size_t n = strlen(text);
-    bool plain = *word != '\0' && strcspn(word, "*?[]'\" $;&|<>()\\`#~!\n") == strlen(word);
+    bool plain = *word != '\0' && strcspn(word, "*?[]{}'\" $;&|<>()\\`#~!\n\t\r") == strlen(word);
     n += (size_t)snprintf(text + n, MLA_REPRO_MAX - n, plain ? " " : " '");
     for (; *word != '\0' && n + 8 < MLA_REPRO_MAX; word++)
         n += (size_t)snprintf(text + n, MLA_REPRO_MAX - n, *word == '\'' ? "'\\''" : "%c", *word);
