@@ -134,10 +134,11 @@ static bool explain(const struct mla_probe *p, const struct points *s, struct ml
     double slope, rest = fit_line(s, &slope), spread = s->max_x - s->min_x;
     int64_t at, steps = count_steps(s, &at);
     if (fabs(slope) * spread > COARSE && rest < 0.1 * fabs(slope) * spread)
+        /* weights are read from bf16 outputs: three digits are what there is */
         return mla_blame_say(
             blame, MLA_CAUSE_WEIGHTS_OFF,
-            "The right keys have wrong weights, off by exp(%.4g * score): as if the "
-            "scale were %.4g times the given one.",
+            "The right keys have wrong weights, off by exp(%.3g * score): as if the "
+            "scale were %.3g times the given one.",
             slope, 1 + slope);
     if (steps > 1)
         return mla_blame_say(blame, MLA_CAUSE_WEIGHTS_OFF,
