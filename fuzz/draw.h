@@ -78,7 +78,8 @@ enum mla_sparse_large {
     MLA_SPARSE_DEEP, /* one row of more than 4096 keys */
     MLA_SPARSE_TALL,
     MLA_SPARSE_STAIRS, /* dense, each row one key more than the last */
-    MLA_SPARSE_WIDE_CACHE
+    MLA_SPARSE_WIDE_CACHE,
+    MLA_SPARSE_PAIR /* two rows of two blocks, on a core each */
 };
 
 /* One value of a choice, by its weights. */

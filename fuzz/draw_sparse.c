@@ -69,6 +69,16 @@ static void make_long(struct mla_case *test, int64_t blocks_max, struct mla_rng 
     }
 }
 
+/* Two rows of more than one block, which are too much for every case. */
+static void make_pair(struct mla_sparse_args *s, struct mla_rng *rng)
+{
+    s->queries = 2;
+    s->heads = 16;
+    s->topk = 256;
+    s->dense = 0;
+    s->keys = 200 + mla_rng_below(rng, 400);
+}
+
 /* More than 4096 keys of one row. */
 static void make_deep(struct mla_sparse_args *s, struct mla_rng *rng)
 {
@@ -116,6 +126,9 @@ static void make_large(struct mla_case *test, struct mla_rng *rng)
     case MLA_SPARSE_WIDE_CACHE:
         make_wide(test, mla_rng_chance(rng, 1, 4) ? 4096 : 65536, rng);
         break;
+    case MLA_SPARSE_PAIR:
+        make_pair(s, rng);
+        break;
     }
 }
 
@@ -127,6 +140,9 @@ static void make_medium(struct mla_case *test, struct mla_rng *rng)
         break;
     case MLA_SPARSE_WIDE_CACHE:
         make_wide(test, 4096, rng);
+        break;
+    case MLA_SPARSE_PAIR:
+        make_pair(&test->sparse, rng);
         break;
     case MLA_SPARSE_TALL:
         make_tall(test, false, rng);

@@ -200,8 +200,11 @@ static const struct weight sparse_large[] = {{8, MLA_SPARSE_LONG},
                                              {6, MLA_SPARSE_TALL},
                                              {1, MLA_SPARSE_DEEP},
                                              {3, MLA_SPARSE_WIDE_CACHE}};
-static const struct weight sparse_medium[] = {
-    {6, MLA_SPARSE_LONG}, {1, MLA_SPARSE_STAIRS}, {1, MLA_SPARSE_WIDE_CACHE}, {1, MLA_SPARSE_TALL}};
+static const struct weight sparse_medium[] = {{6, MLA_SPARSE_LONG},
+                                              {1, MLA_SPARSE_STAIRS},
+                                              {1, MLA_SPARSE_WIDE_CACHE},
+                                              {1, MLA_SPARSE_TALL},
+                                              {3, MLA_SPARSE_PAIR}};
 
 /* ---- mutation: see case_mutate.c for what each number does ---- */
 
