@@ -22,7 +22,8 @@
 #define SPARSE_MEDIUM     ((int64_t)12000000)
 #define RING_MEDIUM       ((int64_t)15000000)
 #define TALL_MAX          ((int64_t)264) /* rows of a list, most of it dropped */
-#define STAIRS_MAX        ((int64_t)39)  /* dense rows that see their prefix, where S is large */
+#define MEDIUM_TALL_MAX   ((int64_t)144)
+#define STAIRS_MAX        ((int64_t)39) /* dense rows that see their prefix, where S is large */
 #define RING_SLOW_WORK    ((int64_t)600000)
 #define SPARSE_SLOW_WORK  ((int64_t)300000)
 
@@ -280,7 +281,8 @@ static bool is_cheap_height(const struct mla_case *test)
 static bool is_deep(const struct mla_case *test)
 {
     const struct mla_sparse_args *s = &test->sparse;
-    return mla_case_may_be_large(test) && s->queries == 1 && s->heads == 16;
+    return mla_case_may_be_large(test) && s->queries == 1 && s->heads == 16 &&
+           !is_slow_arithmetic(test);
 }
 
 static void fix_sparse(struct mla_case *test)
@@ -297,8 +299,8 @@ static void fix_sparse(struct mla_case *test)
     s->queries = clamp(s->queries, 1,
                        thin                  ? 2
                        : large               ? TALL_MAX
-                       : medium && !s->dense ? 144
-                       : medium && s->dense  ? STAIRS_MAX
+                       : medium && !s->dense ? MEDIUM_TALL_MAX
+                       : medium              ? STAIRS_MAX
                                              : 12);
     s->keys = thin ? clamp(s->keys, (INT32_MAX >> 9) + 2, ((int64_t)1 << 24) + 200)
                    : clamp(s->keys, 1,

@@ -148,7 +148,7 @@ void mla_draw_ring(struct mla_case *test, struct mla_rng *rng);
 void mla_draw_sparse(struct mla_case *test, struct mla_rng *rng);
 /* kv_actual_isl and logical_n of a call with rotation, from ring_size, q_rows, kv_rows and chunks. */
 void mla_draw_rotation(struct mla_ring_args *args, struct mla_rng *rng);
-/* A factor as models have it, or any of 24 bits near 1. */
+/* A factor as models have it, or any of 24 bits from 2^-10 to 2^5. */
 float mla_draw_scale(struct mla_rng *rng);
 /* The ends of what a factor may be, with data that give scores under it. */
 float mla_draw_extreme_scale(struct mla_case *test, struct mla_rng *rng);

@@ -19,6 +19,7 @@
 #include "fuzz/case_fields.h"
 #include "fuzz/draw.h"
 #include "fuzz/indices.h"
+#include "fuzz/judge_internal.h"
 #include "oracle/visible.h"
 
 #define CLAUSES_MAX 256
@@ -611,6 +612,44 @@ static void test_draws_reach_every_clause(void **state)
         assert_int_equal(missed, 0);
 }
 
+/* Is a row judged at which the positions of its rank jump? */
+static bool judges_a_seam(const struct mla_case *test)
+{
+    const struct mla_ring_args *r = &test->ring;
+    int64_t rows_n;
+    bool found = false;
+    struct mla_row *rows = mla_rows_draw(test, &rows_n);
+    assert_non_null(rows);
+    for (int64_t i = 0; i < rows_n && !found; i++)
+        found = rows[i].row + 1 < r->q_rows &&
+                mla_oracle_query_position(r, rows[i].rank, rows[i].row + 1) !=
+                    mla_oracle_query_position(r, rows[i].rank, rows[i].row) + 1;
+    free(rows);
+    return found;
+}
+
+/* Among calls that have such rows and judge few, aiming makes them twice as frequent at least. */
+static void test_rows_at_seams_are_aimed_at(void **state)
+{
+    int plain = 0, aimed = 0, cases_n = 0;
+    (void)state;
+    for (uint64_t i = 0; cases_n < 300; i++) {
+        struct mla_rng rng = {mla_number_mix(i + 5), 0};
+        struct mla_case test;
+        mla_case_draw(&test, MLA_OP_RING, &rng);
+        if (!test.ring.is_balanced || test.rows == 0)
+            continue;
+        test.rows = -1;
+        test.row_seed = i % 65536;
+        plain += judges_a_seam(&test);
+        mla_draw_aim(&test, &rng);
+        aimed += judges_a_seam(&test);
+        cases_n++;
+    }
+    printf("  before a seam: %d of %d drawn, %d aimed\n", plain, cases_n, aimed);
+    assert_true(aimed > 2 * plain && aimed > cases_n / 8);
+}
+
 /* From the plainest case by mutation alone; back to it now and then, as a kept corpus would be. */
 static void test_mutations_reach_every_clause(void **state)
 {
@@ -660,6 +699,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_draws_reach_every_clause),
+        cmocka_unit_test(test_rows_at_seams_are_aimed_at),
         cmocka_unit_test(test_mutations_reach_every_clause),
         cmocka_unit_test(test_violations_reach_every_clause),
     };

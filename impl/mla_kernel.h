@@ -98,7 +98,8 @@ enum mla_out_round {
     MLA_OUT_TRUNCATE = 1 /* toward zero */
 };
 
-/* What the reported maximum (stats) is. */
+/* What the reported maximum (stats) is. With SHIFT and ROUNDED the reported sum is the one formed with that
+ * shift; where p_frame is declared it is held to that frame by itself, too. */
 enum mla_stats_max {
     MLA_STATS_SHIFT = 0,   /* exactly the shift the sum was formed with */
     MLA_STATS_ROUNDED = 1, /* that shift scaled anew, with at most arg_roundings roundings */
