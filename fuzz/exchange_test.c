@@ -248,6 +248,11 @@ static void sparse_layouts(void **state)
         {3, {2, 2, 16 * 512}, 16},   {4, {1, 2, 2, 16 * 512}, 16}, {3, {3, 16, 512}, 16},
         {4, {1, 3, 16, 512}, 16},    {3, {4, 20, 512}, 20},        {4, {2, 2, 16, 512}, 16},
         {5, {1, 1, 3, 17, 512}, 17}, {5, {1, 3, 1, 16, 512}, 16}};
+    /* two of what the case has one of: which is meant? */
+    struct result twice = result("out", 3, (const int64_t[]){2, 3, 16 * 512});
+    assert_int_equal(load(t, &twice, 1), MLA_ERR_PARAM);
+    assert_non_null(strstr(error, "2 times [3, 8192]"));
+    free(twice.values);
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
         struct result r = result("out", layouts[i].axes_n, layouts[i].shape);
         for (int64_t q = 0; q < 3; q++)
@@ -369,6 +374,30 @@ static void wrong_results(void **state)
     mla_tensors_free(t);
 }
 
+/* All ranks have the log-sum-exp, or none. */
+static void a_log_sum_exp_of_some_ranks(void **state)
+{
+    (void)state;
+    struct mla_case test;
+    mla_case_init(&test, MLA_OP_RING);
+    test.ring.ring_size = 2;
+    test.ring.gathered_rows = 64;
+    struct mla_tensors *t = make(&test);
+    struct result r[4] = {result("out.0", 4, (const int64_t[]){1, 1, 32, 32}),
+                          result("out.1", 4, (const int64_t[]){1, 1, 32, 32}),
+                          result("lse.0", 3, (const int64_t[]){1, 1, 32}),
+                          result("lse.1", 3, (const int64_t[]){1, 1, 32})};
+    const struct result last[3] = {r[0], r[1], r[3]};
+    assert_int_equal(load(t, r, 4), MLA_OK);
+    assert_int_equal(load(t, r, 3), MLA_ERR_PARAM);
+    assert_non_null(strstr(error, "no tensor 'lse' of rank 1"));
+    assert_int_equal(load(t, last, 3), MLA_ERR_PARAM);
+    assert_non_null(strstr(error, "no tensor 'lse' of rank 0"));
+    for (int i = 0; i < 4; i++)
+        free(r[i].values);
+    mla_tensors_free(t);
+}
+
 static int make_path(void **state)
 {
     (void)state;
@@ -393,6 +422,7 @@ int main(void)
         cmocka_unit_test(dtypes),
         cmocka_unit_test(statistics),
         cmocka_unit_test(wrong_results),
+        cmocka_unit_test(a_log_sum_exp_of_some_ranks),
     };
     return cmocka_run_group_tests(tests, make_path, remove_path);
 }

@@ -38,13 +38,13 @@ static int32_t find_source(struct mla_import *import, const char *latent, const 
     if (mla_safetensor_elements(s->latent) == 0 || mla_safetensor_elements(s->rope) == 0)
         return mla_import_refuse(import, "tensor '%s': must not be empty", s->latent->name);
     s->width = last_axis(s->rope) - s->rope_first;
-    s->rows = mla_safetensor_elements(s->latent) / last_axis(s->latent);
     if (s->width < 1 || s->width > MLA_ROPE_MAX ||
         (one == NULL && last_axis(s->latent) != MLA_LATENT))
         return mla_import_refuse(import,
                                  "tensor '%s': the last axis must be 512 (latent) and 1 .. 128 "
                                  "(RoPE), side by side or apart",
                                  s->latent->name);
+    s->rows = mla_safetensor_elements(s->latent) / last_axis(s->latent);
     if (mla_safetensor_elements(s->rope) / last_axis(s->rope) != s->rows)
         return mla_import_refuse(import, "tensor '%s': not as many rows as '%s'", s->rope->name,
                                  s->latent->name);

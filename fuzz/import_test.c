@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -247,7 +248,44 @@ static void refusals(void **state)
     refused(&masked, "dense");
 }
 
+static void a_parameter_given_twice(void **state)
+{
+    (void)state;
+    const char *params[] = {"softmax_scale=0.5", "out_order=1", "softmax_scale=0.25"};
+    const struct mla_import_options options = {params, 3, true};
+    make();
+    refused(&options, "--param 'softmax_scale=0.25': given twice");
+}
+
+/* A tensor without axes has no last one. */
+static void scalars_are_refused(void **state)
+{
+    (void)state;
+    make();
+    made[0] = (struct mla_safetensor){(char *)(uintptr_t) "q", "BF16",         0, {0},
+                                      (const uint8_t *)query,  sizeof query[0]};
+    refused(&masked, "tensor 'q': the last axis");
+    made[1] = (struct mla_safetensor){(char *)(uintptr_t) "c_kv", "BF16",         0, {0},
+                                      (const uint8_t *)cache,     sizeof cache[0]};
+    add("k_pe", "BF16", cache, KEYS * 4 * sizeof cache[0], 2, KEYS, 4, 0);
+    refused(&masked, "tensor 'c_kv': the last axis");
+}
+
 /* ---- the file of a case ---- */
+
+/* A process of the same number, in another container, may be writing too. */
+static void others_of_this_number_do_not_matter(void **state)
+{
+    (void)state;
+    struct mla_case test;
+    char name[128];
+    make();
+    snprintf(name, sizeof name, "%s/import-%jd.safetensors", folder, (intmax_t)getpid());
+    assert_int_equal(mkdir(name, 0700), 0);
+    int32_t status = mla_import(&file, &masked, &test, error);
+    assert_int_equal(rmdir(name), 0);
+    assert_int_equal(status, MLA_OK);
+}
 
 static void changed_files_are_noticed(void **state)
 {
@@ -294,9 +332,14 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exported_cases_come_back),  cmocka_unit_test(padding_is_no_key),
-        cmocka_unit_test(padding_and_an_offset),     cmocka_unit_test(refusals),
+        cmocka_unit_test(exported_cases_come_back),
+        cmocka_unit_test(padding_is_no_key),
+        cmocka_unit_test(padding_and_an_offset),
+        cmocka_unit_test(refusals),
         cmocka_unit_test(changed_files_are_noticed),
+        cmocka_unit_test(a_parameter_given_twice),
+        cmocka_unit_test(scalars_are_refused),
+        cmocka_unit_test(others_of_this_number_do_not_matter),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -207,11 +207,13 @@ static bool judge_outputs(struct mla_subject *subject, const struct mla_kernel *
 static void check_rows(struct mla_verdict *verdict)
 {
     if (verdict->rows_n == 0)
-        mla_verdict_fail(
-            verdict, MLA_VERDICT_UNJUDGED,
-            "none of %" PRId64 " drawn rows can be judged: %" PRId64 " see NaN or Inf, %" PRId64
-            " leave the range of float32, %" PRId64 " have no bound under the model",
-            verdict->unspecified_n, verdict->nonfinite_n, verdict->range_n, verdict->no_bound_n);
+        mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED,
+                         "none of %" PRId64 " drawn rows can be judged: %" PRId64
+                         " see NaN or Inf, %" PRId64 " leave the range of float32, %" PRId64
+                         " have no bound under the model, %" PRId64
+                         " have no keys and no promised zeros",
+                         verdict->unspecified_n, verdict->nonfinite_n, verdict->range_n,
+                         verdict->no_bound_n, verdict->no_keys_n);
 }
 
 static void judge_valid(struct mla_subject *subject, const struct mla_kernel *kernel,

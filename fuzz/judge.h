@@ -61,10 +61,11 @@ struct mla_verdict {
     double max_stats_ratio; /* and of the statistics alone, -1: none judged */
     int64_t elements_n;     /* elements judged */
     int64_t rows_n;         /* rows judged */
-    int64_t unspecified_n;  /* rows drawn but not judged, by the three reasons below */
+    int64_t unspecified_n;  /* rows drawn but not judged, by the four reasons below */
     int64_t nonfinite_n;    /* NaN or Inf takes part */
     int64_t range_n;        /* a sum may leave the range of float32 */
-    int64_t no_bound_n;     /* the declared error is too large for an interval, or not promised */
+    int64_t no_bound_n;     /* the declared error is too large for an interval */
+    int64_t no_keys_n;      /* no keys, and what stands there then is not promised (PAD_ZERO) */
     bool plain_oracle;  /* judged by the definition in MPFR: whoever repeats it must ask for that */
     bool oracle_failed; /* the oracle contradicted itself: its fault, and the row's verdict none */
     double max_energy;  /* worst energy/threshold of the row-energy tests, -1: none made */

@@ -21,6 +21,7 @@
 #include "fuzz/faults/plain.h"
 #include "fuzz/judge.h"
 #include "fuzz/record.h"
+#include "fuzz/tensors.h"
 
 static bool drops_a_key, writes_nan;
 
@@ -130,6 +131,42 @@ static void test_only_who_promises_is_tested(void **state)
         kernel.ring_model.weights_ignore_v = kernel.sparse_model.weights_ignore_v = 0;
         struct mla_verdict verdict = judge(&test, &kernel, true, 0);
         expect(&verdict, MLA_VERDICT_PASS, false);
+    }
+}
+
+/* Binary32 results are tested where nothing was rounded but what the test grants. */
+static void test_which_float32_results_are_tested(void **state)
+{
+    static const struct {
+        double add_u;
+        int32_t div_roundings, out_round;
+        bool tested;
+    } models[] = {{0, 0, MLA_OUT_NEAREST, true}, /* those of the kernel */
+                  {0x1p-53, 1, MLA_OUT_NEAREST, false},
+                  {0x1p-24, 0, MLA_OUT_NEAREST, false},
+                  {0x1p-24, 1, MLA_OUT_TRUNCATE, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        struct mla_kernel kernel = make_kernel();
+        struct mla_case test = make_case(MLA_OP_RING);
+        struct mla_subject *subject = NULL;
+        struct mla_verdict verdict;
+        const struct mla_judge_options options = {.oracle_threads = 1};
+        char error[MLA_CASE_ERROR_MAX];
+        assert_int_equal(mla_subject_make(&test, &subject, error), MLA_OK);
+        drops_a_key = true;
+        mla_subject_judge(subject, &kernel, &options, &verdict);
+        expect(&verdict, MLA_VERDICT_FAIL_IMPROBABLE, true);
+        if (models[i].add_u != 0) {
+            kernel.ring_model.add_u = models[i].add_u;
+            kernel.ring_model.div_roundings = models[i].div_roundings;
+            kernel.ring_model.out_round = models[i].out_round;
+        }
+        mla_subject_tensors(subject)->out_format = MLA_FORMAT_F32; /* the values bf16 ones */
+        mla_subject_judge_results(subject, &kernel, &options, &verdict);
+        if (models[i].tested != (verdict.max_energy >= 0))
+            fail_msg("model %zu: energy/threshold %g", i, verdict.max_energy);
+        mla_subject_free(subject);
     }
 }
 
@@ -256,6 +293,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_dropped_key_is_improbable),
         cmocka_unit_test(test_only_who_promises_is_tested),
+        cmocka_unit_test(test_which_float32_results_are_tested),
         cmocka_unit_test(test_only_coins_are_tested),
         cmocka_unit_test(test_which_cases_have_coins),
         cmocka_unit_test(test_the_threshold_follows_the_run),

@@ -241,7 +241,8 @@ static bool judge_row(const struct mla_tensors *t, struct mla_row row,
         verdict->unspecified_n++;
         verdict->nonfinite_n += state == MLA_BOUND_NONFINITE;
         verdict->range_n += state == MLA_BOUND_RANGE;
-        verdict->no_bound_n += state != MLA_BOUND_NONFINITE && state != MLA_BOUND_RANGE;
+        verdict->no_keys_n += empty;
+        verdict->no_bound_n += !empty && state != MLA_BOUND_NONFINITE && state != MLA_BOUND_RANGE;
         return true;
     }
     verdict->rows_n++;

@@ -265,10 +265,11 @@ int32_t mla_model_of_kernel(const char *spec, enum mla_op op, struct mla_model_f
     }
     if (status == MLA_OK) {
         const struct mla_kernel *kernel = kernels->list[0].kernel;
-        *model = (struct mla_model_file){.promises = MLA_PROMISE_STATS | MLA_PROMISE_NO_FUTURE_LEAK,
-                                         .model = op == MLA_OP_RING ? kernel->ring_model
-                                                                    : kernel->sparse_model,
-                                         .lse_roundings = MLA_LSE_ROUNDINGS};
+        *model = (struct mla_model_file){
+            .promises = MLA_PROMISE_STATS | MLA_PROMISE_NO_FUTURE_LEAK |
+                        (kernel->promises & MLA_PROMISE_PAD_ZERO),
+            .model = op == MLA_OP_RING ? kernel->ring_model : kernel->sparse_model,
+            .lse_roundings = MLA_LSE_ROUNDINGS};
         snprintf(model->name, sizeof model->name, "%.63s", kernel->name);
         if ((op == MLA_OP_RING ? kernel->ring == NULL : kernel->sparse == NULL)) {
             snprintf(error, MLA_MODEL_ERROR_MAX, "'%.200s': does not offer this operation", spec);

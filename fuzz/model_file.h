@@ -5,7 +5,8 @@
  * Lines "key = value"; empty ones and those that begin with # are skipped. Keys, each at most once:
  *
  *   name             what the kernel is called in results: letters, digits, '.', '_', '-'
- *   base             first: a built-in kernel whose model the others change; without it all are 0
+ *   base             first: a built-in kernel whose model (not its promises) the others change; without
+ *                    it all are 0
  *   pad_zero         1: rows without keys hold +0 and log-sum-exp -inf (MLA_PROMISE_PAD_ZERO)
  *   lse_roundings    float32 roundings in forming max + ln(sum) as one number (default 4: the maximum
  *                    scaled, a logarithm within one last place, which counts 2, the sum)
@@ -39,7 +40,8 @@ struct mla_model_file {
 int32_t mla_model_file_read(const char *path, enum mla_op op, struct mla_model_file *model,
                             char error[MLA_MODEL_ERROR_MAX]);
 
-/* What a built-in kernel, plug-in, .. declares, by its name (mla_kernels_add), which must be one. */
+/* What a built-in kernel, plug-in, .. declares, its promise of PAD_ZERO too, by its name
+ * (mla_kernels_add), which must be one. */
 int32_t mla_model_of_kernel(const char *spec, enum mla_op op, struct mla_model_file *model,
                             char error[MLA_MODEL_ERROR_MAX]);
 

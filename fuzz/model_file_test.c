@@ -93,6 +93,25 @@ static void a_base_and_names(void **state)
     assert_int_equal(got.lse_roundings, MLA_LSE_ROUNDINGS);
 }
 
+/* Who judges by a kernel's name holds results to what it promises of rows without keys. */
+static void a_kernel_by_its_name(void **state)
+{
+    (void)state;
+    size_t n;
+    const struct mla_kernel *const *kernels = mla_registry_kernels(&n);
+    for (size_t i = 0; i < n; i++) {
+        struct mla_model_file got;
+        if (kernels[i]->ring == NULL)
+            continue;
+        if (mla_model_of_kernel(kernels[i]->name, MLA_OP_RING, &got, error) != MLA_OK)
+            fail_msg("%s", error);
+        assert_memory_equal(&got.model, &kernels[i]->ring_model, sizeof got.model);
+        assert_string_equal(got.name, kernels[i]->name);
+        assert_int_equal(got.promises & MLA_PROMISE_PAD_ZERO,
+                         kernels[i]->promises & MLA_PROMISE_PAD_ZERO);
+    }
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -147,6 +166,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_members),
         cmocka_unit_test(a_base_and_names),
+        cmocka_unit_test(a_kernel_by_its_name),
         cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, make_path, remove_path);

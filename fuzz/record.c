@@ -19,6 +19,7 @@ void mla_counts_add(struct mla_counts *counts, const struct mla_verdict *verdict
     counts->rows_nonfinite += verdict->nonfinite_n;
     counts->rows_out_of_range += verdict->range_n;
     counts->rows_without_bound += verdict->no_bound_n;
+    counts->rows_without_keys += verdict->no_keys_n;
     counts->oracle_failed += verdict->oracle_failed;
     counts->cases++;
     counts->passed += kind == MLA_VERDICT_PASS;
@@ -144,6 +145,8 @@ static size_t collect_metrics(const struct mla_verdict *verdict,
     metrics[n++] = (struct mla_store_metric){"rows_nonfinite", (double)verdict->nonfinite_n};
     metrics[n++] = (struct mla_store_metric){"rows_out_of_range", (double)verdict->range_n};
     metrics[n++] = (struct mla_store_metric){"rows_without_bound", (double)verdict->no_bound_n};
+    if (verdict->no_keys_n > 0)
+        metrics[n++] = (struct mla_store_metric){"rows_without_keys", (double)verdict->no_keys_n};
     if (verdict->max_energy >= 0)
         metrics[n++] = (struct mla_store_metric){"energy_over_threshold", verdict->max_energy};
     if (verdict->output_hash != 0)

@@ -13,7 +13,7 @@
 /* (case, kernel) pairs by outcome. judged = passed + failed + improbable + refused + crashed. */
 struct mla_counts {
     int64_t cases, judged, passed, failed, improbable, unjudged, refused, crashed, unsupported;
-    int64_t rows_judged, rows_nonfinite, rows_out_of_range, rows_without_bound;
+    int64_t rows_judged, rows_nonfinite, rows_out_of_range, rows_without_bound, rows_without_keys;
     int64_t oracle_failed; /* pairs in which the oracle contradicted itself */
 };
 

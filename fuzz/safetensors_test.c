@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -240,6 +241,52 @@ static void bad_is_not_written(void **state)
     mla_safetensors_free(&file);
 }
 
+/* What others may do with a file is the umask's affair. */
+static void the_umask_counts(void **state)
+{
+    (void)state;
+    static const mode_t masks[] = {0077, 0022, 0002};
+    char error[400];
+    struct stat info;
+    const mode_t before = umask(0);
+    for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++) {
+        umask(masks[i]);
+        int32_t status =
+            mla_safetensors_write(path, &(struct mla_safetensors){0}, error, sizeof error);
+        mode_t after = umask(before);
+        assert_int_equal(status, MLA_OK);
+        assert_int_equal(after, masks[i]);
+        assert_int_equal(stat(path, &info), 0);
+        assert_int_equal(info.st_mode & 0777, 0666 & ~masks[i]);
+    }
+}
+
+/* A pipe or a device is not replaced by a file. */
+static void only_files_are_replaced(void **state)
+{
+    (void)state;
+    char error[400], pipe[sizeof path + 8];
+    struct stat info;
+    snprintf(pipe, sizeof pipe, "%s.pipe", path);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    int32_t status = mla_safetensors_write(pipe, &(struct mla_safetensors){0}, error, sizeof error);
+    int there = stat(pipe, &info);
+    unlink(pipe);
+    assert_int_equal(status, MLA_ERR_PARAM);
+    assert_non_null(strstr(error, "no regular file"));
+    assert_int_equal(there, 0);
+    assert_true(S_ISFIFO(info.st_mode));
+}
+
+/* Without elements, though the axes before the 0 have 2^63 (the sanitizer of integers would say so). */
+static void no_elements(void **state)
+{
+    (void)state;
+    const struct mla_safetensor empty = {.axes_n = 3,
+                                         .shape = {INT64_C(1) << 32, INT64_C(1) << 31, 0}};
+    assert_int_equal(mla_safetensor_elements(&empty), 0);
+}
+
 static void no_files(void **state)
 {
     (void)state;
@@ -268,10 +315,16 @@ static int remove_path(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_rule),       cmocka_unit_test(lengths),
-        cmocka_unit_test(names_are_tamed), cmocka_unit_test(too_many),
-        cmocka_unit_test(written_is_read), cmocka_unit_test(bad_is_not_written),
+        cmocka_unit_test(each_rule),
+        cmocka_unit_test(lengths),
+        cmocka_unit_test(names_are_tamed),
+        cmocka_unit_test(too_many),
+        cmocka_unit_test(written_is_read),
+        cmocka_unit_test(bad_is_not_written),
         cmocka_unit_test(no_files),
+        cmocka_unit_test(the_umask_counts),
+        cmocka_unit_test(only_files_are_replaced),
+        cmocka_unit_test(no_elements),
     };
     return cmocka_run_group_tests(tests, make_path, remove_path);
 }

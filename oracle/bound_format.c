@@ -95,7 +95,7 @@ static void preimage(const struct mla_model *model, enum mla_out_format format, 
     } else if (!is_stored_as_is(model, format)) {
         *outer = truncates ? above(y, format) : (y + above(y, format)) / 2.0;
         *inner = y == 0.0 ? -*outer : truncates ? y : (y + below(y, format)) / 2.0;
-        if (truncates && format == MLA_FORMAT_F16 && y == F16_MAX) {
+        if (truncates && y == (format == MLA_FORMAT_F16 ? F16_MAX : (double)FLT_MAX)) {
             *outer = INFINITY; /* all that is beyond the range is cut to this */
         }
     }

@@ -134,6 +134,25 @@ static void what_is_no_number(void **state)
     assert_true(mla_bound_error_in(&bound, &nearest, MLA_FORMAT_BF16, 1.5).ratio <= 1.0);
 }
 
+/* Who cuts toward zero stores all that lies beyond the range as its last number. */
+static void what_is_cut_at_the_end_of_the_range(void **state)
+{
+    const struct mla_bound beyond = {.low = 70000.0, .high = 90000.0, .o = 80000.0};
+    const struct mla_bound below = {.low = 65500.0, .high = 65503.0, .o = 65501.0};
+    const struct mla_bound wide = {.low = 0x1p128, .high = 0x1.4p128, .o = 0x1.2p128};
+    struct mla_model finer = toward_zero;
+
+    (void)state;
+    finer.add_u = 0x1p-53;
+    const struct mla_bound_error cut =
+        mla_bound_error_in(&beyond, &toward_zero, MLA_FORMAT_F16, 65504.0);
+    const struct mla_bound_error wide_cut =
+        mla_bound_error_in(&wide, &finer, MLA_FORMAT_F32, 0x1.fffffep127);
+    assert_true(cut.ratio == 0.0 && wide_cut.ratio == 0.0);
+    assert_true(mla_bound_error_in(&below, &toward_zero, MLA_FORMAT_F16, 65504.0).ratio > 1.0);
+    assert_true(mla_bound_error_in(&beyond, &toward_zero, MLA_FORMAT_F16, 65472.0).ratio > 1.0);
+}
+
 /* ---- a kernel ---------------------------------------------------------------------------------*/
 
 /* Float32 as evaluate() below does it; expf of a good library is within one last place. */
@@ -274,6 +293,7 @@ int main(void)
         cmocka_unit_test(binary32_is_not_widened),
         cmocka_unit_test(ratio_agrees_with_ends),
         cmocka_unit_test(what_is_no_number),
+        cmocka_unit_test(what_is_cut_at_the_end_of_the_range),
         cmocka_unit_test(float32_is_inside_and_a_key_less_is_not),
         cmocka_unit_test(log_sum_exp_alone),
     };

@@ -42,8 +42,10 @@ void mla_counts_print(const struct mla_counts *n, int64_t slow_skipped)
     if (slow_skipped > 0)
         printf("; %" PRId64 " slow cases not run (--slow)", slow_skipped);
     printf("\n%" PRId64 " rows judged; not judged: %" PRId64 " see NaN or Inf, %" PRId64
-           " leave the range of float32, %" PRId64 " have no bound under the model\n",
-           n->rows_judged, n->rows_nonfinite, n->rows_out_of_range, n->rows_without_bound);
+           " leave the range of float32, %" PRId64 " have no bound under the model, %" PRId64
+           " have no keys and no promised zeros\n",
+           n->rows_judged, n->rows_nonfinite, n->rows_out_of_range, n->rows_without_bound,
+           n->rows_without_keys);
 }
 
 void mla_counts_print_json(const struct mla_counts *n, int64_t slow_skipped)
@@ -53,10 +55,10 @@ void mla_counts_print_json(const struct mla_counts *n, int64_t slow_skipped)
            ",\"refused\":%" PRId64 ",\"crashed\":%" PRId64 ",\"unsupported\":%" PRId64
            ",\"slow_skipped\":%" PRId64 ",\"rows_judged\":%" PRId64 ",\"rows_nonfinite\":%" PRId64
            ",\"rows_out_of_range\":%" PRId64 ",\"rows_without_bound\":%" PRId64
-           ",\"oracle_failed\":%" PRId64,
+           ",\"rows_without_keys\":%" PRId64 ",\"oracle_failed\":%" PRId64,
            n->cases, n->judged, n->passed, n->failed, n->improbable, n->unjudged, n->refused,
            n->crashed, n->unsupported, slow_skipped, n->rows_judged, n->rows_nonfinite,
-           n->rows_out_of_range, n->rows_without_bound, n->oracle_failed);
+           n->rows_out_of_range, n->rows_without_bound, n->rows_without_keys, n->oracle_failed);
 }
 
 int mla_counts_exit(const char *verb, const struct mla_counts *n)

@@ -35,6 +35,11 @@ check 'the case is no result' 2 "no tensor 'out'" "$mlacheck" judge "$dir/case.s
     --result "$dir/case.st" --model scalar --db "$db"
 check 'no such model' 2 'no such kernel' "$mlacheck" judge "$dir/case.st" --result "$dir/case.st" --model nobody
 check 'bad input makes no database' 1 '' test -e "$db"
+cp "$model" "$dir/my.sound.model" # ".so" inside a name makes no plug-in
+check 'a model file with .so in its name' 2 "no tensor 'out'" "$mlacheck" judge "$dir/case.st" \
+    --result "$dir/case.st" --model "$dir/my.sound.model" --db "$db"
+check 'a plug-in that is not there' 2 'nothere.so' "$mlacheck" judge "$dir/case.st" --result "$dir/case.st" \
+    --model "$dir/nothere.so:x"
 head -c 3000 "$dir/case.st" >"$dir/short.st"
 check 'a file cut short' 2 'short.st' "$mlacheck" judge "$dir/short.st" --result "$dir/case.st" --model scalar
 
@@ -79,6 +84,10 @@ else
     done
     check 'the verdict is stored' 0 'file:numpy-float32' "$mlacheck" show run --db "$db"
     check 'with how to repeat it' 0 "mlacheck judge $dir/sparse.st --result" "$mlacheck" list findings --db "$db"
+    cp "$dir/less.st" "$dir/less{a,b}.st" # the line must mean the same to a shell
+    check 'a name with braces' 1 '' "$mlacheck" judge "$dir/dense.st" --result "$dir/less{a,b}.st" \
+        --model "$model" --db "$dir/braces.db"
+    check 'is quoted' 0 "--result '$dir/less{a,b}.st'" "$mlacheck" list findings --db "$dir/braces.db"
     check 'JSON as of run' 1 '"failed":1' "$mlacheck" judge "$dir/dense.st" --result "$dir/less.st" \
         --model "$model" --db "$db" --json
     check 'by the definition' 1 '--oracle definition' "$mlacheck" judge "$dir/dense.st" --result "$dir/less.st" \
