@@ -169,7 +169,20 @@ char *mla_subject_name(const struct mla_subject *s)
     return name;
 }
 
-char *mla_report_repro(const char *kernel, const char *line)
+/* What the finding of a fault that is not fixed says; NULL: there is none. */
+static char *repro_of_finding(struct mla_report *report, const char *kernel, int64_t testcase)
+{
+    sqlite3_stmt *stmt = mla_sql_get(report->store, MLA_SQL_REPORT_REPRO);
+    char *text = NULL;
+    if (stmt != NULL && sqlite3_bind_int64(stmt, 1, testcase) == SQLITE_OK &&
+        mla_sql_bind_text(stmt, 2, kernel) == 0 && sqlite3_step(stmt) == SQLITE_ROW) {
+        text = strdup((const char *)sqlite3_column_text(stmt, 0));
+    }
+    (void)sqlite3_reset(stmt);
+    return text;
+}
+
+static char *repro_of_run(const char *kernel, const char *line)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -188,12 +201,27 @@ char *mla_report_repro(const char *kernel, const char *line)
     return text;
 }
 
+char *mla_report_repro(struct mla_report *report, const struct mla_subject *subject,
+                       const struct mla_case_row *row)
+{
+    if (row == NULL) {
+        return NULL;
+    }
+    char *text = repro_of_finding(report, subject->kernel, row->num);
+    return text != NULL ? text : repro_of_run(subject->kernel, row->line);
+}
+
+static bool is_graver(const struct mla_subject *a, const struct mla_subject *b)
+{
+    return a->gravest_fails != b->gravest_fails ? a->gravest_fails : a->gravest.y > b->gravest.y;
+}
+
 const struct mla_subject *mla_report_worst(const struct mla_report *report)
 {
     const struct mla_subject *worst = NULL;
     for (size_t i = 0; i < report->subjects_n; i++) {
         const struct mla_subject *s = &report->subjects[i];
-        if (s->worst.n > 0 && !s->planted && (worst == NULL || s->worst.y > worst->worst.y)) {
+        if (s->gravest.n > 0 && !s->planted && (worst == NULL || is_graver(s, worst))) {
             worst = s;
         }
     }

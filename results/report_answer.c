@@ -172,14 +172,14 @@ static void write_worst(struct mla_page *page)
         return;
     }
     fputs("<h3>The worst case</h3>\n<p>", page->file);
-    mla_page_case(page, s->worst.testcase, s);
+    mla_page_case(page, s->gravest.testcase, s);
     fputs(" with ", page->file);
     mla_page_named(page, s);
     fputs(", err/B ", page->file);
-    mla_page_figure(page, s->worst.y);
-    fputs(s->worst.y <= 1 ? ": inside the bound. Run it:</p>\n" : ": wrong. Run it:</p>\n",
+    mla_page_figure(page, s->gravest.y);
+    fputs(s->gravest_fails ? ": it fails. Run it:</p>\n" : ": it passes. Run it:</p>\n",
           page->file);
-    mla_page_repro(page, s->kernel, s->worst.testcase);
+    mla_page_repro(page, s, s->gravest.testcase);
 }
 
 void mla_page_answer(struct mla_page *page)
@@ -245,7 +245,7 @@ static void write_accuracy_row(struct mla_page *page, const struct mla_subject *
     }
     if (s->worst.n > 0) {
         const struct mla_case_row *row = mla_report_case(page->report, s->worst.testcase);
-        char *repro = row != NULL ? mla_report_repro(s->kernel, row->line) : NULL;
+        char *repro = mla_report_repro(page->report, s, row);
         fputs("</tr>\n<tr><td class=\"wide\" colspan=\"9\"><code>", f);
         mla_text_html(f, repro);
         fputs("</code></td>", f);

@@ -110,12 +110,27 @@ void mla_report_add_trend(struct mla_report *report, struct mla_subject *s,
     }
 }
 
+/* What fails without an err/B, a crash, has the worst there is. */
+static void add_gravest(struct mla_subject *s, const struct mla_outcome *o, int64_t testcase)
+{
+    bool fails = mla_grade_is_bad(o->grade);
+    if (!fails && (s->gravest_fails || o->ratio < 0)) {
+        return;
+    }
+    if (fails && !s->gravest_fails) {
+        s->gravest = (struct mla_point){0};
+        s->gravest_fails = true;
+    }
+    mla_point_add(&s->gravest, 0, o->ratio < 0 ? INFINITY : o->ratio, testcase);
+}
+
 int32_t mla_report_add_figures(struct mla_report *report, struct mla_subject *s,
                                const struct mla_outcome *o, const struct mla_shape *shape)
 {
     report->answer.cases++;
     report->answer.failing += mla_grade_is_bad(o->grade) && !s->planted;
     s->cases[o->grade]++;
+    add_gravest(s, o, shape->testcase);
     if (o->ratio >= 0) {
         add_ratio(s, o->ratio, shape);
     } else if (mla_grade_is_bad(o->grade)) { /* a crash: there is nothing worse */

@@ -77,10 +77,10 @@ void mla_page_case(struct mla_page *page, int64_t testcase, const struct mla_sub
     }
 }
 
-void mla_page_repro(struct mla_page *page, const char *kernel, int64_t testcase)
+void mla_page_repro(struct mla_page *page, const struct mla_subject *subject, int64_t testcase)
 {
     const struct mla_case_row *row = mla_report_case(page->report, testcase);
-    char *repro = row != NULL ? mla_report_repro(kernel, row->line) : NULL;
+    char *repro = mla_report_repro(page->report, subject, row);
     if (repro != NULL) {
         fputs("<pre>", page->file);
         mla_text_html(page->file, repro);
@@ -117,7 +117,7 @@ void mla_page_cases(struct mla_page *page)
             }
         }
         fputs("</small>\n", page->file);
-        mla_page_repro(page, report->subjects[page->refs[i].subject].kernel, testcase);
+        mla_page_repro(page, &report->subjects[page->refs[i].subject], testcase);
         fputs("</article>\n", page->file);
     }
     fputs("</section>\n", page->file);

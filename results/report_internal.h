@@ -91,6 +91,9 @@ struct mla_subject {
     double worst_before, worst_now; /* of the cases compared; negative: none */
     size_t since;           /* the earliest run that a case fails since; none: whose error grew */
     struct mla_point worst; /* err/B */
+    /* The case to look at first: the worst of those that fail, or of all where none fails. */
+    struct mla_point gravest;
+    bool gravest_fails;
     struct mla_point max_ulp, p99_ulp;
     int64_t measured;                  /* cases with statistics */
     double rounded_sum, rounded_least; /* percent */
@@ -141,9 +144,13 @@ const struct mla_case_row *mla_report_case(struct mla_report *report, int64_t nu
 void mla_report_reason(struct mla_report *report, int64_t verdict, char **word, char **reason);
 /* "scalar", with a sanitizer "scalar [address]"; to be freed. */
 char *mla_subject_name(const struct mla_subject *subject);
-/* The line that runs the case again; to be freed. */
-char *mla_report_repro(const char *kernel, const char *line);
-/* The subject with the worst case of all: a failing one first, then by err/B; NULL: none. */
+/*
+ * The line that shows the case again: of a fault the one kept with its finding, which may take --relations or
+ * be another command; else `mlacheck run`. To be freed; NULL of NULL or without memory.
+ */
+char *mla_report_repro(struct mla_report *report, const struct mla_subject *subject,
+                       const struct mla_case_row *row);
+/* The subject with the gravest case of all: a failing one first, then by err/B; NULL: none. */
 const struct mla_subject *mla_report_worst(const struct mla_report *report);
 static inline const char *mla_subject_op(const struct mla_subject *subject)
 {

@@ -42,7 +42,7 @@ static void member_point(struct mla_report *r, FILE *f, const char *name,
         fprintf(f, ",\"%s\":null", name);
         return;
     }
-    char *repro = mla_report_repro(s->kernel, row->line);
+    char *repro = mla_report_repro(r, s, row);
     fprintf(f, ",\"%s\":{\"value\":", name);
     mla_text_number(f, point->y);
     fprintf(f, ",\"finite\":%s,\"case\":\"%s\",", isfinite(point->y) ? "true" : "false", row->id);
@@ -94,7 +94,7 @@ static void write_change(struct mla_report *r, FILE *f, const struct mla_change 
 {
     const struct mla_subject *s = &r->subjects[c->subject];
     const struct mla_case_row *row = mla_report_case(r, c->testcase);
-    char *repro = row != NULL ? mla_report_repro(s->kernel, row->line) : NULL, *word, *reason;
+    char *repro = mla_report_repro(r, s, row), *word, *reason;
     mla_report_reason(r, c->verdict, &word, &reason);
     fputc('{', f);
     member_text(f, "op", mla_subject_op(s));
@@ -158,7 +158,7 @@ static void write_result(struct mla_report *r, FILE *f, const struct mla_change 
 {
     const struct mla_subject *s = &r->subjects[c->subject];
     const struct mla_case_row *row = mla_report_case(r, c->testcase);
-    char *repro = row != NULL ? mla_report_repro(s->kernel, row->line) : NULL, *text = NULL;
+    char *repro = mla_report_repro(r, s, row), *text = NULL;
     size_t bytes = 0;
     FILE *message = open_memstream(&text, &bytes);
     if (message != NULL) {

@@ -22,7 +22,7 @@ static void write_failure(struct mla_report *r, FILE *f, const struct mla_change
 {
     const struct mla_subject *s = &r->subjects[c->subject];
     const struct mla_case_row *row = mla_report_case(r, c->testcase);
-    char *repro = row != NULL ? mla_report_repro(s->kernel, row->line) : NULL, *word, *reason;
+    char *repro = mla_report_repro(r, s, row), *word, *reason;
     mla_report_reason(r, c->verdict, &word, &reason);
     fprintf(f, "<testcase classname=\"%s.", mla_subject_op(s));
     mla_text_html(f, s->kernel);

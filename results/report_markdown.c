@@ -50,7 +50,7 @@ static void write_answer(struct mla_report *r, FILE *f)
 static void write_case(struct mla_report *r, FILE *f, const struct mla_subject *s, int64_t testcase)
 {
     const struct mla_case_row *row = mla_report_case(r, testcase);
-    char *repro = row != NULL ? mla_report_repro(s->kernel, row->line) : NULL;
+    char *repro = mla_report_repro(r, s, row);
     fputs("  ", f);
     mla_text_code(f, repro);
     fputc('\n', f);
@@ -86,8 +86,9 @@ void mla_report_markdown(struct mla_report *r, FILE *f)
     if (worst != NULL) {
         fputs("\n### Worst case\n\n", f);
         write_name(f, worst);
-        fprintf(f, ", err/B %.3g\n\n", worst->worst.y);
-        write_case(r, f, worst, worst->worst.testcase);
+        fprintf(f, ", err/B %.3g, %s\n\n", worst->gravest.y,
+                worst->gravest_fails ? "fails" : "passes");
+        write_case(r, f, worst, worst->gravest.testcase);
     }
     fputs("\n### Accuracy\n\n"
           "| kernel | cases | max ulp | p99 ulp | max err/B | rounded %, mean | least | bias up "
@@ -158,7 +159,7 @@ static void csv_row(struct mla_report *r, FILE *f, const struct mla_subject *s)
     csv_figure(f, s->timed > 0, s->kernel_seconds);
     fputc(',', f);
     row = s->worst.n > 0 ? mla_report_case(r, s->worst.testcase) : NULL;
-    char *repro = row != NULL ? mla_report_repro(s->kernel, row->line) : NULL;
+    char *repro = mla_report_repro(r, s, row);
     mla_text_csv(f, repro);
     free(repro);
     fputs("\r\n", f);
@@ -188,7 +189,7 @@ void mla_report_github(struct mla_report *r, FILE *f)
         const struct mla_change *c = &r->changes[i];
         const struct mla_subject *s = &r->subjects[c->subject];
         const struct mla_case_row *row = mla_report_case(r, c->testcase);
-        char *repro = row != NULL ? mla_report_repro(s->kernel, row->line) : NULL;
+        char *repro = mla_report_repro(r, s, row);
         fprintf(f, "::%s title=%s/", c->kind == MLA_FAILS ? "error" : "warning", mla_subject_op(s));
         mla_text_github(f, s->kernel);
         fprintf(f, " %s::since run %" PRId64 ", commit ",

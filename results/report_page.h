@@ -36,7 +36,7 @@ void mla_page_case(struct mla_page *page, int64_t testcase, const struct mla_sub
 /* The same reference for a link that the caller writes; false when the case cannot be read. */
 bool mla_page_refer(struct mla_page *page, int64_t testcase, const struct mla_subject *subject);
 /* A line that can be copied. */
-void mla_page_repro(struct mla_page *page, const char *kernel, int64_t testcase);
+void mla_page_repro(struct mla_page *page, const struct mla_subject *subject, int64_t testcase);
 static inline bool mla_page_shows(const struct mla_subject *s)
 {
     int64_t n = s->tallied;

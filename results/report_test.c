@@ -372,13 +372,39 @@ static void other_formats_are_harmless(void **state)
     mla_store_close(store);
 }
 
-static void shell_words(void **state)
+/* A case that fails comes before one that is nearer to its bound, with the command that makes it fail. */
+static void worst_is_one_that_fails(void **state)
 {
-    (void)state;
-    char *text = mla_report_repro("./my kernel's.so", "ring v=1 $(id)");
+    const char *path = test_path(*state, "worst.db");
+    struct mla_store *store = test_open(path);
+    begin(store, "aaaa111", "");
+    judge(store, 1, "honest", "pass", 0.9);
+    judge(store, 2, "./my kernel's.so", "fail-certain", 0.25);
+    judge(store, 3, "./my kernel's.so", "fail-improbable", 0.5);
+    judge(store, 4, "./my kernel's.so", "pass", 0.75);
+    assert_int_equal(mla_store_flush(store), MLA_STORE_OK);
+    test_exec(path, "UPDATE finding SET repro = 'mlacheck run it --relations'");
+    struct mla_report *report;
+    assert_int_equal(mla_report_read(store, &report), MLA_STORE_OK);
+    const struct mla_subject *s = mla_report_worst(report);
+    assert_string_equal(s->kernel, "./my kernel's.so");
+    assert_true(s->gravest_fails && s->gravest.y == 0.5 && s->worst.y == 0.75);
+    struct mla_case_row row = {.num = s->gravest.testcase, .line = (char[]){"ring v=1 $(id)"}};
+    char *text = mla_report_repro(report, s, &row);
+    assert_string_equal(text, "mlacheck run it --relations");
+    free(text);
+    row.num = s->worst.testcase; /* it passes: no finding */
+    text = mla_report_repro(report, s, &row);
     assert_string_equal(text,
                         "mlacheck run --kernel './my kernel'\\''s.so' --case 'ring v=1 $(id)'");
     free(text);
+    mla_report_free(report);
+    char *html = render(store, MLA_REPORT_HTML), *markdown = render(store, MLA_REPORT_MARKDOWN);
+    assert_non_null(strstr(html, "err/B 0.5: it fails. Run it:</p>\n<pre>mlacheck run it --rel"));
+    assert_non_null(strstr(markdown, ", err/B 0.5, fails\n\n  ` mlacheck run it --relations `"));
+    free(html);
+    free(markdown);
+    mla_store_close(store);
 }
 
 /* No half report without gnuplot. */
@@ -435,7 +461,7 @@ int main(void)
         cmocka_unit_test(html_is_whole_and_harmless),
         cmocka_unit_test(json_is_json),
         cmocka_unit_test(other_formats_are_harmless),
-        cmocka_unit_test(shell_words),
+        cmocka_unit_test(worst_is_one_that_fails),
         cmocka_unit_test(without_gnuplot),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

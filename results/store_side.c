@@ -8,6 +8,7 @@
 #include "results/store_side.h"
 #include "results/store_side_internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,7 +218,7 @@ static bool add_verdict(struct mla_store_side *side, struct mla_side_row *row, i
     row->runs_n += run != *last_run;
     row->is_steady = row->is_steady && (more == 0 || run == *last_run);
     *last_run = run;
-    if (!(ratio <= row->max_ratio)) {
+    if (!isnan(row->max_ratio) && !(ratio <= row->max_ratio)) {
         row->max_ratio = ratio;
     }
     if (hash != 0 && row->output_hash != 0 && hash != row->output_hash) {

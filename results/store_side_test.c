@@ -120,14 +120,18 @@ static void several_runs(void **state)
     (void)begin("run", "bbbb2", false, "");
     put(1, "k", "pass", 0.75, 5, -1);
     put(3, "k", "fail-improbable", NAN, 0, -1);
+    put(4, "k", "pass", 0.5, 0, -1);
     (void)begin("run", "bbbb2", false, "");
     put(1, "k", "pass", 0.5, 5, -1);
     put(3, "k", "pass", 0.5, 6, -1);
+    put(4, "k", "fail-certain", NAN, 0, -1);
     expect_rows(NULL, "00000001 k: pass 0.75 5 2\n"
                       "00000002 k: pass 0.5 1 1\n"
-                      "00000003 k: fail-improbable nan 6 2 unsteady\n");
+                      "00000003 k: fail-improbable nan 6 2 unsteady\n"
+                      "00000004 k: fail-certain nan 0 2 unsteady\n");
     expect_rows("bbbb", "00000001 k: pass 0.75 5 2\n"
-                        "00000003 k: fail-improbable nan 6 2 unsteady\n");
+                        "00000003 k: fail-improbable nan 6 2 unsteady\n"
+                        "00000004 k: fail-certain nan 0 2 unsteady\n");
     expect_rows("aaaa1", "00000001 k: crash inf 0 1\n"
                          "00000002 k: pass 0.5 1 1\n");
 }

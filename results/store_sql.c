@@ -92,6 +92,9 @@ static const char *const texts[MLA_SQL_N] = {
     [MLA_SQL_REPORT_METRICS] = "SELECT name, value FROM metric WHERE verdict = ?1 AND name < 'q'",
     [MLA_SQL_REPORT_CASE] = "SELECT substr(id, 1, 12), line, op FROM testcase WHERE num = ?1",
     [MLA_SQL_REPORT_REASON] = "SELECT verdict, reason FROM verdict WHERE id = ?1",
+    [MLA_SQL_REPORT_REPRO] = "SELECT repro FROM finding WHERE testcase = ?1 AND kernel = ?2"
+                             " AND state <> 'fixed' AND repro <> ''"
+                             " ORDER BY last_seen DESC, last_run DESC, id DESC LIMIT 1",
 };
 
 /* What a person can do about it; "" where nobody can say. */

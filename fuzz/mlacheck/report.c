@@ -39,7 +39,6 @@ struct place {
     FILE *file;
 };
 
-/* Where the report goes. "results/mlacheck.db" makes "results/mlacheck.html". */
 /* By whatever names: the report must not take the place of what it reports on. */
 static bool is_same_file(const char *a, const char *b)
 {
@@ -48,6 +47,7 @@ static bool is_same_file(const char *a, const char *b)
            first.st_ino == second.st_ino;
 }
 
+/* Where the report goes. "results/mlacheck.db" makes "results/mlacheck.html". */
 static int choose_place(const struct mla_options *o, enum mla_report_format format,
                         struct place *place)
 {
