@@ -201,11 +201,14 @@ int64_t mla_case_value_width(const struct mla_case *test);
 float mla_case_scale(const struct mla_case *test);
 
 /*
- * Fuzzing cases are small, but for one seed in 256: long lists, many heads, tall and huge tensors
+ * Fuzzing cases are small, but for one seed in 64: long lists, many heads, tall and huge tensors
  * must be met too, at a rate that leaves the small cases their time.
  */
+#define MLA_LARGE_SEEDS 64
 bool mla_case_may_be_large(const struct mla_case *test);
-/* Likewise one seed in 32: sparse lists of up to 640 keys, balanced shards of twice 96 rows. */
+/* Likewise one seed in 16: sparse lists of up to 640 keys, balanced shards of twice 96 rows. A large
+ * case is medium, too. */
+#define MLA_MEDIUM_SEEDS 16
 bool mla_case_may_be_medium(const struct mla_case *test);
 /*
  * Draw a valid case: geometry and data weighted toward the places where such kernels fail, small

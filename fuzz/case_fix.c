@@ -42,12 +42,12 @@
 
 bool mla_case_may_be_large(const struct mla_case *test)
 {
-    return test->seed % 256 == 0;
+    return test->seed % MLA_LARGE_SEEDS == 0;
 }
 
 bool mla_case_may_be_medium(const struct mla_case *test)
 {
-    return test->seed % 32 == 0;
+    return test->seed % MLA_MEDIUM_SEEDS == 0;
 }
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)

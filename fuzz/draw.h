@@ -99,6 +99,7 @@ extern const struct mla_draw_chances {
     int32_t sparse_huge;   /* a cache beyond 2^31 elements */
     int32_t sparse_dense;
     int32_t long_is_flat;   /* weights of a long row are equal */
+    int32_t long_creeps;    /* .. or creeping, of those that are not flat */
     int32_t second_rule;    /* a refused call breaks two rules */
     int32_t tall_list;      /* .. or one of a list of more than 128 rows */
     int32_t sparse_dropped; /* q_pos_offset leaves a row few keys, and room for many rows */
@@ -135,7 +136,8 @@ enum mla_edge {
     MLA_EDGE_HALF,    /* half of keys */
     MLA_EDGE_QUERIES, /* queries */
     MLA_EDGE_ZERO,
-    MLA_EDGE_FOREVER /* INT64_MAX */
+    MLA_EDGE_FOREVER, /* INT64_MAX */
+    MLA_EDGE_INT      /* the last of an int and the first beyond, of an unsigned one, too */
 };
 
 int64_t mla_edge_ring(const struct mla_ring_args *args, enum mla_edge edge, struct mla_rng *rng);

@@ -77,6 +77,11 @@ int64_t mla_edge_sparse(const struct mla_sparse_args *s, enum mla_edge edge, str
         return s->queries;
     case MLA_EDGE_FOREVER:
         return INT64_MAX;
+    case MLA_EDGE_INT: {
+        static const int64_t ends[] = {INT32_MAX, UINT32_MAX};
+        int64_t end = ends[mla_rng_below(rng, 2)];
+        return end + mla_rng_below(rng, 3) - 1;
+    }
     case MLA_EDGE_ANY:
         return 1 + mla_rng_below(rng, 700);
     default:

@@ -83,7 +83,7 @@ static void draw_mode(struct mla_ring_args *r, enum mla_ring_mode mode, int64_t 
     case MLA_MODE_SPLIT:
         make_narrow(r);
         r->ring_size = 2 + mla_rng_below(rng, 2);
-        r->q_rows = (r->ring_size == 2 ? 2 + mla_rng_below(rng, 2) : 2) * MLA_TILE;
+        r->q_rows = (r->ring_size == 2 && mla_rng_chance(rng, 3, 4) ? 3 : 2) * MLA_TILE;
         r->kv_rows = r->q_rows * (2 + mla_rng_below(rng, 2));
         draw_split_rotation(r, rng);
         break;

@@ -17,7 +17,7 @@ static void make_tall(struct mla_case *test, bool large, struct mla_rng *rng)
     s->keys = large && mla_rng_chance(rng, 1, 4) ? 100 : 1000;
     int64_t kind = mla_rng_below(rng, 8), beyond = mla_rng_below(rng, 10);
     if (kind < 4 && s->keys == 1000) { /* the second tile's second line of 8 rows, or the third */
-        s->queries = (kind < 2 || !large ? 134 : 255) + beyond;
+        s->queries = (kind == 0 || !large ? 134 : 255) + beyond;
         test->indices %= MLA_INDICES_REVERSED + 1;
     }
     s->topk_tiled = mla_rng_chance(rng, 3, 4);
@@ -50,7 +50,8 @@ static void make_stairs(struct mla_sparse_args *s, struct mla_rng *rng)
     s->keys = s->queries + mla_rng_below(rng, 8);
 }
 
-/* Many keys a row. Half of the time their weights are equal, which is what short sums fail at. */
+/* Many keys a row. Half of the time their weights are equal, which is what short sums fail at; or the
+ * maximum rises a little in each block, which is what a factor left out shows at. */
 static void make_long(struct mla_case *test, int64_t blocks_max, struct mla_rng *rng)
 {
     struct mla_sparse_args *s = &test->sparse;
@@ -63,9 +64,12 @@ static void make_long(struct mla_case *test, int64_t blocks_max, struct mla_rng 
         test->indices = MLA_INDICES_LEADING + (int32_t)mla_rng_below(rng, 3);
     int64_t beside = mla_rng_below(rng, 3) - 1;
     s->keys = mla_rng_chance(rng, 1, 4) ? 100 : s->topk + beside;
-    if (mla_draw_chance(rng, mla_draw_chances.long_is_flat)) {
+    bool is_flat = mla_draw_chance(rng, mla_draw_chances.long_is_flat);
+    if (is_flat || mla_draw_chance(rng, mla_draw_chances.long_creeps)) {
         test->family = mla_family_find("profile");
-        test->region = MLA_REGION_FLAT;
+        test->region = is_flat ? MLA_REGION_FLAT : MLA_REGION_CREEPING;
+        if (!is_flat)
+            test->indices = MLA_INDICES_SORTED;
     }
 }
 
@@ -79,16 +83,21 @@ static void make_pair(struct mla_sparse_args *s, struct mla_rng *rng)
     s->keys = 200 + mla_rng_below(rng, 400);
 }
 
-/* More than 4096 keys of one row. */
-static void make_deep(struct mla_sparse_args *s, struct mla_rng *rng)
+/* More than 4096 keys of one row; of weights that differ little each of them counts. */
+static void make_deep(struct mla_case *test, struct mla_rng *rng)
 {
+    struct mla_sparse_args *s = &test->sparse;
     s->queries = 1;
     s->heads = 16;
     s->dense = mla_rng_chance(rng, 1, 2);
     s->topk = MLA_DEEP_KEYS;
     s->keys = MLA_DEEP_KEYS - mla_rng_below(rng, 130);
-    s->has_q_pos_offset = mla_rng_chance(rng, 1, 2);
+    s->has_q_pos_offset = s->dense || mla_rng_chance(rng, 1, 2);
     s->q_pos_offset = s->keys - mla_rng_below(rng, 3);
+    if (mla_draw_chance(rng, mla_draw_chances.long_is_flat)) {
+        test->family = mla_family_find("profile");
+        test->region = MLA_REGION_FLAT;
+    }
 }
 
 /* Indices of more than 12 or 16 bits, mostly listed. */
@@ -115,7 +124,7 @@ static void make_large(struct mla_case *test, struct mla_rng *rng)
         s->topk = 128;
         break;
     case MLA_SPARSE_DEEP:
-        make_deep(s, rng);
+        make_deep(test, rng);
         break;
     case MLA_SPARSE_TALL:
         make_tall(test, true, rng);

@@ -149,7 +149,7 @@ bool mla_draw_other_place(const struct mla_case *test, struct mla_violation *v, 
 static void break_tall_list(struct mla_case *test, struct mla_rng *rng)
 {
     struct mla_sparse_args *s = &test->sparse;
-    test->seed -= test->seed % 256; /* so that it may be large */
+    test->seed -= test->seed % MLA_LARGE_SEEDS; /* so that it may be large */
     s->queries = 129 + mla_rng_below(rng, 2);
     s->cores = mla_rng_chance(rng, 1, 2) ? 2 + s->queries % 2 : 1;
     s->heads = 16;

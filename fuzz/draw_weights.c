@@ -117,7 +117,7 @@ static const struct weight ring_mode[] = {{6, MLA_MODE_CONTIGUOUS},
                                           {4, MLA_MODE_BALANCED},
                                           {4, MLA_MODE_CHUNKED},
                                           {5, MLA_MODE_ROTATED},
-                                          {1, MLA_MODE_SPLIT}};
+                                          {2, MLA_MODE_SPLIT}};
 /* slabs of a chunked cache: kv_rows / q_rows */
 static const struct weight ring_slabs[] = {{6, 2}, {3, 3}, {3, 4}, {1, 5}, {1, 6}};
 static const struct weight ring_slabs_long[] = {{1, 17}, {1, 18}, {2, 24}, {2, 32}};
@@ -191,19 +191,19 @@ static const struct weight sparse_keys_huge[] = {{1, (1 << 22) + 1},   {1, (1 <<
 /* q_pos_offset */
 static const struct weight sparse_offset[] = {
     {2, MLA_EDGE_ZERO},    {2, MLA_EDGE_ONE}, {3, MLA_EDGE_KEYS}, {3, MLA_EDGE_HALF},
-    {3, MLA_EDGE_FOREVER}, {2, MLA_EDGE_ANY}, {1, MLA_EDGE_BLOCK}};
+    {2, MLA_EDGE_FOREVER}, {1, MLA_EDGE_INT}, {2, MLA_EDGE_ANY},  {1, MLA_EDGE_BLOCK}};
 static const struct weight sparse_order[] = {{3, MLA_OUT_MX4}, {1, MLA_OUT_NATURAL}};
 static const struct weight sparse_threads[] = {{12, 0}, {36, 1}, {12, 2},
                                                {12, 3}, {12, 5}, {1, MLA_THREADS_MAX}};
 static const struct weight sparse_large[] = {{8, MLA_SPARSE_LONG},
                                              {7, MLA_SPARSE_MANY_HEADS},
                                              {6, MLA_SPARSE_TALL},
-                                             {1, MLA_SPARSE_DEEP},
+                                             {3, MLA_SPARSE_DEEP},
                                              {3, MLA_SPARSE_WIDE_CACHE}};
 static const struct weight sparse_medium[] = {{6, MLA_SPARSE_LONG},
                                               {1, MLA_SPARSE_STAIRS},
                                               {1, MLA_SPARSE_WIDE_CACHE},
-                                              {1, MLA_SPARSE_TALL},
+                                              {2, MLA_SPARSE_TALL},
                                               {3, MLA_SPARSE_PAIR}};
 
 /* ---- mutation: see case_mutate.c for what each number does ---- */
@@ -220,6 +220,7 @@ const struct mla_draw_chances mla_draw_chances = {.ring_long = 64,
                                                   .sparse_huge = 18,
                                                   .sparse_dense = 170,
                                                   .long_is_flat = 512,
+                                                  .long_creeps = 256,
                                                   .second_rule = 341,
                                                   .tall_list = 32,
                                                   .sparse_dropped = 80};

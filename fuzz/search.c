@@ -15,10 +15,9 @@
 
 #define RECORDS_MAX 256 /* cases kept for the worst err/B alone */
 #define ENTRIES_MAX (MLA_GUIDANCE_COUNTERS + RECORDS_MAX)
-#define BY_ERROR_N  32   /* in a tournament of errors: the few worst are varied most .. */
-#define BY_RARITY_N 4    /* .. of rarity: many are rare, all shall have their turn */
-#define WARM_UP     256  /* plain draws to begin with: most faults die within so many */
-#define SEED_DRAWS  8192 /* a seed in 256 may be large: missing it so often has a chance of e^-32 */
+#define BY_ERROR_N  32  /* in a tournament of errors: the few worst are varied most .. */
+#define BY_RARITY_N 4   /* .. of rarity: many are rare, all shall have their turn */
+#define WARM_UP     256 /* plain draws to begin with: most faults die within so many */
 
 /* A kept case. */
 struct entry {
@@ -55,18 +54,12 @@ struct mla_search *mla_search_begin(enum mla_op op, bool reject, enum mla_search
 
 /* ---- what to run next ---- */
 
-/* Seeds and largeness go together (mla_case_may_be_large): a new seed must not change that. */
+/* Seeds and size go together (mla_case_may_be_large): a new seed must not change that. */
 void mla_search_renew(struct mla_case *test, struct mla_rng *rng)
 {
-    bool large = mla_case_may_be_large(test);
-    if (!mla_case_has_sign_coins(test))
-        return;
-    for (int i = 0; i < SEED_DRAWS; i++) {
-        test->seed = mla_rng_next(rng) >> 32;
-        if (mla_case_may_be_large(test) == large)
-            return;
-    }
-    mla_case_fix(test);
+    uint64_t size = test->seed % MLA_LARGE_SEEDS;
+    if (mla_case_has_sign_coins(test))
+        test->seed = (mla_rng_next(rng) >> 32) / MLA_LARGE_SEEDS * MLA_LARGE_SEEDS + size;
 }
 
 void mla_search_vary(struct mla_case *test, const struct mla_case *other, struct mla_rng *rng)

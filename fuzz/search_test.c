@@ -223,7 +223,7 @@ static void test_errors_attract(void **state)
     assert_true(hits[1] > 3 * hits[0]);
 }
 
-/* Coins are never thrown once and looked at twice; a large case stays one. */
+/* Coins are never thrown once and looked at twice; a case keeps its size. */
 static void test_coins_are_new(void **state)
 {
     int coined = 0;
@@ -233,11 +233,11 @@ static void test_coins_are_new(void **state)
         struct mla_rng rng = {mla_number_mix(i), 0};
         mla_case_draw(&test, (enum mla_op)(i % 2), &rng);
         if (i % 3 == 0)
-            test.seed = 256 * (1 + i);
+            test.seed = (i / 3 % 4 < 2 ? MLA_LARGE_SEEDS : MLA_MEDIUM_SEEDS) * (1 + i);
         child = test;
-        bool large = mla_case_may_be_large(&child);
         mla_search_renew(&child, &rng);
-        assert_int_equal(mla_case_may_be_large(&child), large);
+        assert_int_equal(mla_case_may_be_large(&child), mla_case_may_be_large(&test));
+        assert_int_equal(mla_case_may_be_medium(&child), mla_case_may_be_medium(&test));
         assert_int_equal(child.seed != test.seed, mla_case_has_sign_coins(&test));
         child = test;
         mla_search_vary(&child, i % 4 == 0 ? &test : NULL, &rng);
