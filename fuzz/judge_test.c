@@ -7,6 +7,7 @@
  * scribbled on, a refusal with the wrong words. None may pass; the control itself must. Relations
  * have a test of their own.
  */
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
@@ -331,6 +332,72 @@ static void test_the_worst_log_sum_exp_is_shown(void **state)
     }
 }
 
+/* Two ranks, tokens 32 .. 127: rank 1 has 64, rank 0 has 32 and then 32 pad rows. */
+static struct mla_case padded_case(void)
+{
+    struct mla_case test;
+    mla_case_init(&test, MLA_OP_RING);
+    test.ring.ring_size = 2;
+    test.ring.q_rows = 64;
+    test.ring.kv_rows = 128;
+    test.ring.gathered_rows = 256;
+    test.ring.has_prior = 1;
+    test.ring.kv_actual_isl = 32;
+    test.ring.logical_n = 128;
+    test.stats = 1;
+    return test;
+}
+
+/* A row without keys: what stands for the logarithm of an empty sum, by either convention. */
+static void test_log_sum_exp_without_keys(void **state)
+{
+    (void)state;
+    static const struct {
+        enum mla_lse_empty declared;
+        float empty, other;
+        bool passes;
+    } rows[] = {{MLA_LSE_EMPTY_MINUS_INF, -INFINITY, 0, true},
+                {MLA_LSE_EMPTY_MINUS_INF, INFINITY, 0, false},
+                {MLA_LSE_EMPTY_PLUS_INF, INFINITY, 0, true},
+                {MLA_LSE_EMPTY_PLUS_INF, -INFINITY, 0, false},
+                {MLA_LSE_EMPTY_PLUS_INF, NAN, 0, false},
+                {MLA_LSE_EMPTY_PLUS_INF, FLT_MAX, 0, false},
+                {MLA_LSE_EMPTY_PLUS_INF, 0, 0, false},
+                {MLA_LSE_EMPTY_PLUS_INF, INFINITY, INFINITY, false},
+                {MLA_LSE_EMPTY_MINUS_INF, -INFINITY, -INFINITY, false}};
+    struct mla_case test = padded_case();
+    struct mla_subject *subject;
+    char error[MLA_CASE_ERROR_MAX];
+    test.rows = 0;
+    assert_int_equal(mla_subject_make(&test, &subject, error), MLA_OK);
+    struct mla_tensors *t = mla_subject_tensors(subject);
+    assert_int_equal(honest->ring(&t->ring, error, sizeof error), MLA_OK);
+    t->lse_roundings = 4;
+    for (int64_t d = 0; d < 2; d++) {
+        t->lse[d] = malloc(64 * sizeof *t->lse[d]);
+        assert_non_null(t->lse[d]);
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        t->lse_empty = rows[i].declared;
+        for (int64_t r = 0; r < 64; r++) { /* rank 0 has 32 pad rows */
+            for (int64_t d = 0; d < 2; d++)
+                t->lse[d][r] = (float)((double)t->stats[d][r] + log((double)t->stats[d][64 + r]));
+            if (r >= 32)
+                t->lse[0][r] = rows[i].empty;
+        }
+        if (isinf(rows[i].other)) /* a row that has keys */
+            t->lse[1][7] = rows[i].other;
+        struct mla_verdict verdict = judge_results(subject);
+        if (verdict.kind != (rows[i].passes ? MLA_VERDICT_PASS : MLA_VERDICT_FAIL_CERTAIN))
+            fail_msg("row %zu: %s", i, verdict.reason);
+        assert_true(rows[i].passes ||
+                    strstr(verdict.reason, isinf(rows[i].other)
+                                               ? "log-sum-exp of the row"
+                                               : "log-sum-exp of a row without keys") != NULL);
+    }
+    mla_subject_free(subject);
+}
+
 static bool would_pass(const struct mla_verdict *verdict, const char *rule)
 {
     size_t n;
@@ -340,6 +407,35 @@ static bool would_pass(const struct mla_verdict *verdict, const char *rule)
             return (verdict->metrics.would_pass >> i & 1) != 0;
     fail_msg("no rule '%s'", rule);
     return false;
+}
+
+/* A row that was drawn and whose output is not finite is judged once; one that was not, too. */
+static void test_no_row_is_counted_twice(void **state)
+{
+    (void)state;
+    for (int op = 0; op < MLA_OP_N; op++) {
+        struct mla_case test;
+        bool was_drawn[2] = {false};
+        struct mla_verdict fine = judge_with((enum mla_op)op, SPOIL_NOTHING, 0),
+                           nan = judge_with((enum mla_op)op, SPOIL_NAN, 0);
+        assert_int_equal(nan.rows_n, fine.rows_n);
+        assert_int_equal(nan.elements_n, fine.elements_n);
+        mla_case_init(&test, (enum mla_op)op);
+        test.sparse.queries = 3;
+        test.rows = -1; /* the first row is the spoiled one */
+        for (test.row_seed = 0; test.row_seed < 40; test.row_seed++) {
+            int64_t n;
+            struct mla_row *rows = mla_rows_draw(&test, &n);
+            assert_non_null(rows);
+            bool is_drawn = rows[0].row == 0;
+            free(rows);
+            nan = judge_case(&test, SPOIL_NAN, 0, 0);
+            assert_int_equal(nan.kind, MLA_VERDICT_FAIL_CERTAIN);
+            assert_int_equal(nan.rows_n, n + (is_drawn ? 0 : 1));
+            was_drawn[is_drawn] = true;
+        }
+        assert_true(was_drawn[0] && was_drawn[1]);
+    }
 }
 
 /* Statistics come with every verdict on values, failed ones too, and say what was done to them. */
@@ -372,22 +468,6 @@ static void test_metrics(void **state)
     }
 }
 
-/* Two ranks, tokens 32 .. 127: rank 1 has 64, rank 0 has 32 and then 32 pad rows. */
-static struct mla_case padded_case(void)
-{
-    struct mla_case test;
-    mla_case_init(&test, MLA_OP_RING);
-    test.ring.ring_size = 2;
-    test.ring.q_rows = 64;
-    test.ring.kv_rows = 128;
-    test.ring.gathered_rows = 256;
-    test.ring.has_prior = 1;
-    test.ring.kv_actual_isl = 32;
-    test.ring.logical_n = 128;
-    test.stats = 1;
-    return test;
-}
-
 static void test_pad_rows_hold_positive_zero(void **state)
 {
     struct mla_case test = padded_case();
@@ -402,6 +482,7 @@ static void test_pad_rows_hold_positive_zero(void **state)
     assert_int_equal(verdict.kind, MLA_VERDICT_FAIL_CERTAIN);
     assert_non_null(strstr(verdict.reason, "+0"));
     assert_non_null(strstr(verdict.element, "out[d=0,b=0,h=0,r=63,"));
+    assert_true(verdict.lo == 0 && verdict.hi == 0);
 }
 
 /* Without the promise they are left out, counted for what they are. */
@@ -886,6 +967,8 @@ int main(void)
         cmocka_unit_test(test_stats),
         cmocka_unit_test(test_the_worst_statistics_are_shown),
         cmocka_unit_test(test_the_worst_log_sum_exp_is_shown),
+        cmocka_unit_test(test_log_sum_exp_without_keys),
+        cmocka_unit_test(test_no_row_is_counted_twice),
         cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_pad_rows_hold_positive_zero),
         cmocka_unit_test(test_pad_rows_without_promise),

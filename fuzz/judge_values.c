@@ -118,6 +118,7 @@ static bool judge_empty(const struct mla_tensors *t, struct mla_row row, int64_t
         verdict->row = row;
         verdict->has_row = true;
         verdict->got = got;
+        verdict->lo = verdict->hi = 0;
         verdict->max_ratio = INFINITY;
         verdict->max_value_ratio = INFINITY;
         verdict->detected |= MLA_DETECTOR_TIER1;
@@ -207,16 +208,25 @@ static bool judge_lse(const struct mla_tensors *t, struct mla_row row,
         return mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED,
                                 "the log-sum-exp has no bound under the model (state %" PRId32 ")",
                                 state);
+    double due = mla_truth_info(truth).log_sum_exp;
+    if (state == MLA_BOUND_EMPTY) { /* the oracle knows -inf; another word for it may be declared */
+        due = t->lse_empty == MLA_LSE_EMPTY_PLUS_INF ? INFINITY : -INFINITY;
+        accepted = (double)lse == due;
+        ratio = accepted ? 0 : INFINITY;
+    }
     if (!(ratio <= verdict->max_stats_ratio))
         verdict->max_stats_ratio = ratio;
     if (accepted || !shows(row, ratio, verdict))
         return accepted;
-    double due = state == MLA_BOUND_EMPTY ? -INFINITY : mla_truth_info(truth).log_sum_exp;
     double radius = isfinite(ratio) && ratio > 0 ? fabs((double)lse - due) / ratio : 0;
     name_statistic(t, row, "lse", verdict->element);
     verdict->got = (double)lse;
     verdict->lo = due - radius;
     verdict->hi = due + radius;
+    if (state == MLA_BOUND_EMPTY)
+        return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
+                                "log-sum-exp of a row without keys: %a, but it is declared %a",
+                                (double)lse, due);
     return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
                             "log-sum-exp of the row: %a, but it is %a, err/bound=%g", (double)lse,
                             due, ratio);
@@ -285,17 +295,32 @@ static bool next_suspect(const struct mla_tensors *t, int64_t *number, struct ml
     return false;
 }
 
+static bool is_drawn(const struct mla_subject *subject, struct mla_row row)
+{
+    for (int64_t i = 0; i < subject->rows_n; i++) {
+        const struct mla_row *drawn = &subject->rows[i];
+        if (drawn->rank == row.rank && drawn->batch == row.batch && drawn->head == row.head &&
+            drawn->row == row.row)
+            return true;
+    }
+    return false;
+}
+
 /* Rows nobody drew, but whose output is not finite: judged too, the first few. */
-static bool judge_suspects(const struct mla_tensors *t, bool plain, const struct mla_kernel *kernel,
+static bool judge_suspects(const struct mla_subject *subject, const struct mla_kernel *kernel,
                            struct mla_bound *bounds, struct mla_metrics_sums *sums,
                            struct mla_verdict *verdict)
 {
-    int64_t number = 0;
+    const struct mla_tensors *t = subject->tensors;
+    int64_t number = subject->rows_n == mla_rows_all(&t->test) ? subject->rows_n : 0;
     struct mla_row row;
     bool ok = true;
-    for (int n = 0; n < SUSPECTS_MAX && next_suspect(t, &number, &row); n++) {
+    for (int n = 0; n < SUSPECTS_MAX && next_suspect(t, &number, &row);) {
         struct mla_truth *truth;
-        int32_t status = mla_rows_truth(t, row, plain, &truth);
+        if (is_drawn(subject, row)) /* and judged already */
+            continue;
+        n++;
+        int32_t status = mla_rows_truth(t, row, subject->plain, &truth);
         if (status != MLA_OK)
             return mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED,
                                     "the oracle failed with status %" PRId32, status);
@@ -320,7 +345,7 @@ bool mla_judge_values(struct mla_subject *subject, const struct mla_kernel *kern
              ok;
     mla_metrics_finish(&sums, &verdict->metrics);
     struct mla_verdict drawn = *verdict;
-    ok = judge_suspects(subject->tensors, subject->plain, kernel, bounds, &sums, verdict) && ok;
+    ok = judge_suspects(subject, kernel, bounds, &sums, verdict) && ok;
     mla_metrics_finish(&sums, &verdict->metrics);
     if (ok) /* suspects that turn out unspecified say nothing, and are no drawn rows */
         *verdict = drawn;
