@@ -28,9 +28,9 @@ that multiplies them by a weight of 0 gives NaN.
 """
 import argparse
 
-import numpy as np
+import tensorfile  # first: it says so if there is no NumPy
 
-import tensorfile
+import numpy as np
 
 
 def attend(query, keys, values, scale):
