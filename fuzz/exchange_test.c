@@ -354,7 +354,8 @@ static void wrong_results(void **state)
                           result("extra", 1, (const int64_t[]){1})};
     assert_int_equal(load(t, r, 2), MLA_OK);
     assert_int_equal(load(t, r, 1), MLA_ERR_PARAM);
-    assert_non_null(strstr(error, "no tensor 'out.1', [1, 1, 32, 32]; the file has 'out.0' F32 [1, 1, 32, 32]"));
+    assert_non_null(strstr(
+        error, "no tensor 'out.1', [1, 1, 32, 32]; the file has 'out.0' F32 [1, 1, 32, 32]"));
     assert_int_equal(load(t, r, 3), MLA_ERR_PARAM);
     assert_non_null(strstr(error, "3 tensors, of which 2"));
     r[1].tensor.dtype = "BF16";
