@@ -397,6 +397,22 @@ static void test_unknown_kernels(void **state)
     assert_string_equal(kernels.list[0].spec, "scalar");
 }
 
+static void test_plugins_by_path(void **state)
+{
+    static const struct {
+        const char *spec;
+        size_t path_n;
+    } specs[] = {{"a.so", 4},         {"./a.so", 6},       {"a.so:b", 4},
+                 {"/x/a.so:b*", 7},   {"d.so:1/a.so", 11}, {"d.so:1/a.so:b", 11},
+                 {"d.so:1/a.txt", 0}, {"a.sound", 0},      {"scalar", 0},
+                 {".so", 0},          {"a:b.so", 6},       {"", 0},
+                 {"a.so:b.so:c", 9}};
+    (void)state;
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++)
+        if (mla_kernels_plugin(specs[i].spec) != specs[i].path_n)
+            fail_msg("'%s': %zu", specs[i].spec, mla_kernels_plugin(specs[i].spec));
+}
+
 int main(void)
 {
     static struct mla_kernel_list kernels;
@@ -415,6 +431,7 @@ int main(void)
         cmocka_unit_test(test_closed_descriptors_alone_pass),
         cmocka_unit_test(test_messages_are_printable),
         cmocka_unit_test(test_unknown_kernels),
+        cmocka_unit_test(test_plugins_by_path),
     };
     if (mla_kernels_add(&kernels, "fault:plain", error, sizeof error) != MLA_OK) {
         fprintf(stderr, "%s\n", error);

@@ -48,7 +48,7 @@ static void copy(struct mla_tensors *t, const struct mla_safetensors *file)
     for (size_t i = 0; i < t->n; i++) {
         if (t->list[i].role != MLA_TENSOR_INPUT)
             continue;
-        mla_exchange_name(t, &t->list[i], name);
+        mla_exchange_name(&t->test, t->list[i].name, t->list[i].rank, name);
         memcpy(t->list[i].guard.data, mla_safetensors_find(file, name)->data,
                t->list[i].guard.bytes);
     }
@@ -90,7 +90,7 @@ int32_t mla_data_fill(struct mla_tensors *t, char error[MLA_CASE_ERROR_MAX])
     if (strcmp(hash, t->test.data) != 0)
         snprintf(error, MLA_CASE_ERROR_MAX, "data: %.300s: was changed, its SHA-256 is %s", path,
                  hash);
-    else if (mla_exchange_mismatch(t, &file, why) != NULL)
+    else if (mla_exchange_mismatch(&t->test, &file, why) != NULL)
         snprintf(error, MLA_CASE_ERROR_MAX, "data: %.200s: %.200s", path, why);
     else {
         copy(t, &file);

@@ -17,13 +17,13 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 #define TEXTS_MAX (MLA_TENSORS_MAX + 64)
 
-void mla_exchange_name(const struct mla_tensors *t, const struct mla_tensor *tensor,
+void mla_exchange_name(const struct mla_case *test, const char *base, int64_t rank,
                        char name[MLA_EXCHANGE_NAME_MAX])
 {
-    if (t->test.op == MLA_OP_RING)
-        snprintf(name, MLA_EXCHANGE_NAME_MAX, "%s.%" PRId64, tensor->name, tensor->rank);
+    if (test->op == MLA_OP_RING)
+        snprintf(name, MLA_EXCHANGE_NAME_MAX, "%s.%" PRId64, base, rank);
     else
-        snprintf(name, MLA_EXCHANGE_NAME_MAX, "%s", tensor->name);
+        snprintf(name, MLA_EXCHANGE_NAME_MAX, "%s", base);
 }
 
 static int64_t axes(int64_t shape[4], int64_t n, int64_t a, int64_t b, int64_t c, int64_t d)
@@ -35,21 +35,19 @@ static int64_t axes(int64_t shape[4], int64_t n, int64_t a, int64_t b, int64_t c
     return n;
 }
 
-int64_t mla_exchange_shape(const struct mla_tensors *t, const struct mla_tensor *tensor,
-                           int64_t shape[4])
+int64_t mla_exchange_shape(const struct mla_case *test, const char *name, int64_t shape[4])
 {
-    const struct mla_ring_args *r = &t->test.ring;
-    const struct mla_sparse_args *s = &t->test.sparse;
-    const char *name = tensor->name;
+    const struct mla_ring_args *r = &test->ring;
+    const struct mla_sparse_args *s = &test->sparse;
     if (strcmp(name, "q") == 0)
         return axes(shape, 4, r->batch, r->heads, r->q_rows, r->head_dim);
     if (strcmp(name, "kv") == 0)
         return axes(shape, 4, r->kv_batch, 1, r->kv_rows, r->head_dim);
     if (strcmp(name, "gathered") == 0)
         return axes(shape, 4, r->gathered_batch, 1, r->gathered_rows, r->head_dim);
-    if (t->test.op == MLA_OP_RING && strcmp(name, "out") == 0)
+    if (test->op == MLA_OP_RING && strcmp(name, "out") == 0)
         return axes(shape, 4, r->batch, r->heads, r->q_rows, r->head_dim_v);
-    if (t->test.op == MLA_OP_RING)
+    if (test->op == MLA_OP_RING)
         return axes(shape, 4, r->batch, r->heads, 2 * r->q_rows, 1);
     if (strcmp(name, "q_lift") == 0)
         return axes(shape, 4, 1, s->queries, s->heads, MLA_LATENT);
@@ -66,6 +64,34 @@ int64_t mla_exchange_shape(const struct mla_tensors *t, const struct mla_tensor 
     if (strcmp(name, "out") == 0)
         return axes(shape, 3, 1, s->queries, s->heads * MLA_LATENT, 0);
     return axes(shape, 4, 1, s->queries, s->heads, 2);
+}
+
+void mla_exchange_shape_text(const int64_t *shape, int64_t n, char text[MLA_EXCHANGE_SHAPE_MAX])
+{
+    int at = snprintf(text, MLA_EXCHANGE_SHAPE_MAX, "[");
+    for (int64_t i = 0; i < n && at < MLA_EXCHANGE_SHAPE_MAX - 30; i++)
+        at += snprintf(text + at, MLA_EXCHANGE_SHAPE_MAX - (size_t)at, "%s%" PRId64,
+                       i == 0 ? "" : ", ", shape[i]);
+    snprintf(text + at, MLA_EXCHANGE_SHAPE_MAX - (size_t)at, "]");
+}
+
+void mla_exchange_list(const struct mla_safetensors *file, char text[MLA_EXCHANGE_LIST_MAX])
+{
+    char shape[MLA_EXCHANGE_SHAPE_MAX], entry[MLA_EXCHANGE_LIST_MAX];
+    size_t at = 0;
+    snprintf(text, MLA_EXCHANGE_LIST_MAX, "no tensors");
+    for (size_t i = 0; i < file->n; i++) {
+        const struct mla_safetensor *t = &file->list[i];
+        mla_exchange_shape_text(t->shape, t->axes_n, shape);
+        int n = snprintf(entry, sizeof entry, "%s'%.40s' %s %.80s", i == 0 ? "" : ", ", t->name,
+                         t->dtype, shape);
+        if (at + (size_t)n > MLA_EXCHANGE_LIST_MAX - 40) {
+            snprintf(text + at, MLA_EXCHANGE_LIST_MAX - at, ", %zu more", file->n - i);
+            return;
+        }
+        memcpy(text + at, entry, (size_t)n + 1);
+        at += (size_t)n;
+    }
 }
 
 /* ---- export ---- */
@@ -136,10 +162,10 @@ static bool add_tensor(struct writer *w, const struct mla_tensors *t,
 {
     struct mla_safetensor *to = &w->tensors[w->file.n];
     char key[MLA_EXCHANGE_NAME_MAX + 16];
-    mla_exchange_name(t, tensor, w->names[w->file.n]);
+    mla_exchange_name(&t->test, tensor->name, tensor->rank, w->names[w->file.n]);
     to->name = w->names[w->file.n++];
     to->dtype = tensor->element_bytes == 2 ? "BF16" : "I32";
-    to->axes_n = mla_exchange_shape(t, tensor, to->shape);
+    to->axes_n = mla_exchange_shape(&t->test, tensor->name, to->shape);
     to->data = tensor->guard.data;
     to->bytes = tensor->guard.bytes;
     if (tensor->element_bytes != 2) /* a list is no rows of data */
@@ -188,55 +214,82 @@ int32_t mla_exchange_export(const struct mla_tensors *t, const char *tool, const
 
 /* ---- comparison ---- */
 
-static const char *difference(const struct mla_tensors *t, const struct mla_tensor *tensor,
-                              const struct mla_safetensors *file, bool bytes_too,
-                              char error[MLA_EXCHANGE_ERROR_MAX])
+/* The inputs of a case, of each rank; the list of a sparse call is missing if that is dense. */
+static const char *const ring_inputs[] = {"q", "kv"};
+static const char *const sparse_inputs[] = {"q_lift", "q_pe", "c_kv", "k_pe", "topk_indices"};
+
+static const char *const *inputs_of(const struct mla_case *test, size_t *n)
 {
-    char name[MLA_EXCHANGE_NAME_MAX];
-    int64_t shape[4], axes_n = mla_exchange_shape(t, tensor, shape);
-    mla_exchange_name(t, tensor, name);
-    const struct mla_safetensor *other = mla_safetensors_find(file, name);
-    const char *dtype = tensor->element_bytes == 2 ? "BF16" : "I32", *wrong = NULL;
-    if (other == NULL)
-        wrong = "is not in the file";
-    else if (strcmp(other->dtype, dtype) != 0)
-        wrong = "has another dtype than the case's";
-    else if (other->axes_n != axes_n ||
-             memcmp(other->shape, shape, (size_t)axes_n * sizeof shape[0]) != 0)
-        wrong = "has another shape than the case's";
-    else if (bytes_too && memcmp(other->data, tensor->guard.data, other->bytes) != 0)
-        wrong = "holds other numbers than the case's";
-    if (wrong == NULL)
+    bool is_ring = test->op == MLA_OP_RING;
+    *n = is_ring ? 2 : test->sparse.dense ? 4 : 5;
+    return is_ring ? ring_inputs : sparse_inputs;
+}
+
+static const char *mismatch(const struct mla_case *test, const struct mla_safetensors *file,
+                            const char *base, int64_t rank, char error[MLA_EXCHANGE_ERROR_MAX])
+{
+    char name[MLA_EXCHANGE_NAME_MAX], due[MLA_EXCHANGE_SHAPE_MAX], got[MLA_EXCHANGE_SHAPE_MAX],
+        there[MLA_EXCHANGE_LIST_MAX];
+    int64_t shape[4], axes_n = mla_exchange_shape(test, base, shape);
+    const char *dtype = strcmp(base, "topk_indices") == 0 ? "I32" : "BF16";
+    mla_exchange_name(test, base, rank, name);
+    mla_exchange_shape_text(shape, axes_n, due);
+    const struct mla_safetensor *t = mla_safetensors_find(file, name);
+    if (t == NULL) {
+        mla_exchange_list(file, there);
+        snprintf(error, MLA_EXCHANGE_ERROR_MAX, "no tensor '%s' %s %s; the file has %s", name,
+                 dtype, due, there);
+        return error;
+    }
+    mla_exchange_shape_text(t->shape, t->axes_n, got);
+    if (strcmp(t->dtype, dtype) != 0)
+        snprintf(error, MLA_EXCHANGE_ERROR_MAX, "tensor '%s': dtype %s, the case's is %s", name,
+                 t->dtype, dtype);
+    else if (t->axes_n != axes_n || memcmp(t->shape, shape, (size_t)axes_n * sizeof shape[0]) != 0)
+        snprintf(error, MLA_EXCHANGE_ERROR_MAX, "tensor '%s': shape %s, the case's is %s", name,
+                 got, due);
+    else
         return NULL;
-    snprintf(error, MLA_EXCHANGE_ERROR_MAX, "tensor '%s' %s", name, wrong);
     return error;
 }
 
-static const char *differences(const struct mla_tensors *t, const struct mla_safetensors *file,
-                               bool bytes_too, char error[MLA_EXCHANGE_ERROR_MAX])
-{
-    size_t inputs_n = 0;
-    for (size_t i = 0; i < t->n; i++)
-        if (t->list[i].role == MLA_TENSOR_INPUT) {
-            inputs_n++;
-            if (difference(t, &t->list[i], file, bytes_too, error) != NULL)
-                return error;
-        }
-    if (file->n == inputs_n)
-        return NULL;
-    snprintf(error, MLA_EXCHANGE_ERROR_MAX, "%zu tensors, but the case has %zu inputs", file->n,
-             inputs_n);
-    return error;
-}
-
-const char *mla_exchange_mismatch(const struct mla_tensors *t, const struct mla_safetensors *file,
+const char *mla_exchange_mismatch(const struct mla_case *test, const struct mla_safetensors *file,
                                   char error[MLA_EXCHANGE_ERROR_MAX])
 {
-    return differences(t, file, false, error);
+    char there[MLA_EXCHANGE_LIST_MAX];
+    int64_t ranks = test->op == MLA_OP_RING ? test->ring.ring_size : 1;
+    size_t n;
+    const char *const *inputs = inputs_of(test, &n);
+    for (int64_t d = 0; d < ranks; d++)
+        for (size_t i = 0; i < n; i++)
+            if (mismatch(test, file, inputs[i], d, error) != NULL)
+                return error;
+    if (file->n == n * (size_t)ranks)
+        return NULL;
+    mla_exchange_list(file, there);
+    snprintf(error, MLA_EXCHANGE_ERROR_MAX,
+             "%zu tensors, but the case has %zu inputs; the file has %s", file->n,
+             n * (size_t)ranks, there);
+    return error;
 }
 
 const char *mla_exchange_difference(const struct mla_tensors *t, const struct mla_safetensors *file,
                                     char error[MLA_EXCHANGE_ERROR_MAX])
 {
-    return differences(t, file, true, error);
+    char name[MLA_EXCHANGE_NAME_MAX];
+    if (mla_exchange_mismatch(&t->test, file, error) != NULL)
+        return error;
+    for (size_t i = 0; i < t->n; i++) {
+        const struct mla_tensor *tensor = &t->list[i];
+        if (tensor->role != MLA_TENSOR_INPUT)
+            continue;
+        mla_exchange_name(&t->test, tensor->name, tensor->rank, name);
+        if (memcmp(mla_safetensors_find(file, name)->data, tensor->guard.data,
+                   tensor->guard.bytes) == 0)
+            continue;
+        snprintf(error, MLA_EXCHANGE_ERROR_MAX, "tensor '%s' holds other numbers than the case's",
+                 name);
+        return error;
+    }
+    return NULL;
 }

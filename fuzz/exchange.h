@@ -24,12 +24,17 @@
 #define MLA_EXCHANGE_FORMAT    "mlacheck-1"
 #define MLA_EXCHANGE_ERROR_MAX 1024
 
-/* Name and shape of a tensor in files; returns the number of axes (at most 4). */
+/* Name and shape of a case's tensor in files; returns the number of axes (at most 4). */
 #define MLA_EXCHANGE_NAME_MAX 32
-void mla_exchange_name(const struct mla_tensors *tensors, const struct mla_tensor *tensor,
+void mla_exchange_name(const struct mla_case *test, const char *base, int64_t rank,
                        char name[MLA_EXCHANGE_NAME_MAX]);
-int64_t mla_exchange_shape(const struct mla_tensors *tensors, const struct mla_tensor *tensor,
-                           int64_t shape[4]);
+int64_t mla_exchange_shape(const struct mla_case *test, const char *base, int64_t shape[4]);
+
+/* For messages: "[1, 2]"; and what a file holds, "out F32 [1, 2], lse F32 [2], 3 more". */
+#define MLA_EXCHANGE_SHAPE_MAX 200
+#define MLA_EXCHANGE_LIST_MAX  400
+void mla_exchange_shape_text(const int64_t *shape, int64_t n, char text[MLA_EXCHANGE_SHAPE_MAX]);
+void mla_exchange_list(const struct mla_safetensors *file, char text[MLA_EXCHANGE_LIST_MAX]);
 
 /* The ranges of the rows of an input that hold data, as above (free); NULL without memory. */
 char *mla_exchange_valid_rows(const struct mla_tensors *tensors, const struct mla_tensor *tensor);
@@ -41,13 +46,12 @@ char *mla_exchange_valid_rows(const struct mla_tensors *tensors, const struct ml
 int32_t mla_exchange_export(const struct mla_tensors *tensors, const char *tool, const char *path,
                             char error[MLA_EXCHANGE_ERROR_MAX]);
 
-/* Does the file hold the inputs of these tensors by name, dtype and shape, and nothing else? NULL, or what
- * is wrong in error, by the name of the first tensor that is another one. */
-const char *mla_exchange_mismatch(const struct mla_tensors *tensors,
-                                  const struct mla_safetensors *file,
+/* Does the file hold the inputs of a case by name, dtype and shape, and nothing else? NULL, or what is
+ * wrong in error, by the name of the first tensor that is another one. */
+const char *mla_exchange_mismatch(const struct mla_case *test, const struct mla_safetensors *file,
                                   char error[MLA_EXCHANGE_ERROR_MAX]);
 
-/* Does the file hold exactly the inputs of these tensors, every byte of them too? */
+/* The same with every byte of these tensors. */
 const char *mla_exchange_difference(const struct mla_tensors *tensors,
                                     const struct mla_safetensors *file,
                                     char error[MLA_EXCHANGE_ERROR_MAX]);

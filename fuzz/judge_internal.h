@@ -77,6 +77,15 @@ bool mla_judge_is_free(const struct mla_tensors *tensors, const struct mla_tenso
 bool mla_judge_values(struct mla_subject *subject, const struct mla_kernel *kernel,
                       struct mla_verdict *verdict);
 
+/* judge_stats.c: the statistics of a row, or its log-sum-exp. false: a failure is recorded, or why nothing
+ * can be said. */
+bool mla_judge_stats(const struct mla_tensors *tensors, struct mla_row row,
+                     const struct mla_truth *truth, const struct mla_model *model,
+                     struct mla_verdict *verdict);
+bool mla_judge_lse(const struct mla_tensors *tensors, struct mla_row row,
+                   const struct mla_truth *truth, const struct mla_model *model,
+                   struct mla_verdict *verdict);
+
 /* judge_energy.c: after that, the drawn rows against chance, if the case and the model allow it.
  * false: a failure is recorded. */
 bool mla_judge_energy(const struct mla_subject *subject, const struct mla_kernel *kernel,

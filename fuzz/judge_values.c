@@ -46,20 +46,6 @@ void mla_judge_element(const struct mla_tensors *tensors, struct mla_row row, in
                  column);
 }
 
-const float *mla_judge_stats_of(const struct mla_tensors *t, struct mla_row row, const float **sum)
-{
-    if (t->test.op == MLA_OP_RING) {
-        const struct mla_ring_args *a = &t->ring;
-        const float *base =
-            t->stats[row.rank] + (row.batch * a->heads + row.head) * 2 * a->q_rows + row.row;
-        *sum = base + a->q_rows;
-        return base;
-    }
-    const float *base = t->sparse.stats + (row.row * t->sparse.heads + row.head) * 2;
-    *sum = base + 1;
-    return base;
-}
-
 /* An element, and its bits in bf16: rounded, if it is of another format. */
 static double value_of(const struct mla_tensors *t, struct mla_row row, int64_t column,
                        uint16_t *bits)
@@ -118,6 +104,7 @@ static bool judge_empty(const struct mla_tensors *t, struct mla_row row, int64_t
         verdict->row = row;
         verdict->has_row = true;
         verdict->got = got;
+        verdict->lo = verdict->hi = 0;
         verdict->max_ratio = INFINITY;
         verdict->max_value_ratio = INFINITY;
         verdict->detected |= MLA_DETECTOR_TIER1;
@@ -125,101 +112,6 @@ static bool judge_empty(const struct mla_tensors *t, struct mla_row row, int64_t
                                 "a row without keys must hold +0, bits %04x", bits);
     }
     return true;
-}
-
-/* A row's statistics are wrong by this ratio. Are they what the verdict shows: its first fault, or its worst
- * so far? Then the row, and the ratio, are theirs, and the reason that follows. */
-static bool shows(struct mla_row row, double ratio, struct mla_verdict *verdict)
-{
-    verdict->detected |= MLA_DETECTOR_TIER1;
-    if (verdict->kind == MLA_VERDICT_FAIL_CERTAIN) {
-        if (ratio <= verdict->max_ratio)
-            return false;
-        verdict->kind = MLA_VERDICT_PASS; /* the reason of what was shown goes with it */
-    }
-    verdict->row = row;
-    verdict->has_row = true;
-    verdict->max_ratio = ratio;
-    return true;
-}
-
-/* The name of a row's statistic. */
-static void name_statistic(const struct mla_tensors *t, struct mla_row row, const char *name,
-                           char text[96])
-{
-    if (t->test.op == MLA_OP_RING)
-        snprintf(text, 96, "%s[d=%" PRId64 ",b=%" PRId64 ",h=%" PRId64 ",r=%" PRId64 "]", name,
-                 row.rank, row.batch, row.head, row.row);
-    else
-        snprintf(text, 96, "%s[q=%" PRId64 ",h=%" PRId64 "]", name, row.row, row.head);
-}
-
-/* The statistic of a row that is wrong, what it is and what it may be: the maximum if that is outside,
- * else the sum, whose interval in the reported maximum's frame is rounded here for reading only. */
-static void record_statistic(const struct mla_tensors *t, struct mla_row row, float max, float sum,
-                             const struct mla_bound_stats *stats, struct mla_verdict *verdict)
-{
-    bool is_max = !((double)max >= stats->max_lo && (double)max <= stats->max_hi);
-    double least = exp(stats->lse - stats->lse_radius - (double)max);
-    double most = exp(stats->lse + stats->lse_radius - (double)max);
-    name_statistic(t, row, is_max ? "max" : "sum", verdict->element);
-    verdict->got = (double)(is_max ? max : sum);
-    verdict->lo = is_max ? stats->max_lo : fmax(least, stats->sum_lo);
-    verdict->hi = is_max ? stats->max_hi : fmin(most, stats->sum_hi);
-}
-
-static bool judge_stats(const struct mla_tensors *t, struct mla_row row,
-                        const struct mla_truth *truth, const struct mla_model *model,
-                        struct mla_verdict *verdict)
-{
-    const float *sum, *max = mla_judge_stats_of(t, row, &sum);
-    double ratio = 0;
-    bool ok = mla_bound_stats_accepts(truth, model, *max, *sum, &ratio);
-    if (!(ratio <= verdict->max_stats_ratio))
-        verdict->max_stats_ratio = ratio;
-    if (ok || !shows(row, ratio, verdict))
-        return ok;
-    struct mla_truth_info info = mla_truth_info(truth);
-    struct mla_bound_stats stats = {0}; /* of a row without keys: -inf and 0 alone */
-    if (mla_bound_stats(truth, model, &stats) == MLA_BOUND_EMPTY)
-        stats =
-            (struct mla_bound_stats){.max_lo = -INFINITY, .max_hi = -INFINITY, .lse = -INFINITY};
-    record_statistic(t, row, *max, *sum, &stats, verdict);
-    return mla_verdict_fail(
-        verdict, MLA_VERDICT_FAIL_CERTAIN,
-        "stats of the row: max=%a sum=%a, but max=%a log-sum-exp=%a err/bound=%g", (double)*max,
-        (double)*sum, info.max, info.log_sum_exp, ratio);
-}
-
-/* The log-sum-exp of a row, reported as one number. */
-static bool judge_lse(const struct mla_tensors *t, struct mla_row row,
-                      const struct mla_truth *truth, const struct mla_model *model,
-                      struct mla_verdict *verdict)
-{
-    const struct mla_ring_args *a = &t->ring;
-    int64_t at = t->test.op == MLA_OP_RING ? (row.batch * a->heads + row.head) * a->q_rows + row.row
-                                           : row.row * t->sparse.heads + row.head;
-    float lse = t->lse[row.rank][at];
-    bool accepted = false;
-    double ratio = 0;
-    int32_t state = mla_bound_lse_accepts(truth, model, t->lse_roundings, lse, &accepted, &ratio);
-    if (state != MLA_BOUND_OK && state != MLA_BOUND_EMPTY)
-        return mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED,
-                                "the log-sum-exp has no bound under the model (state %" PRId32 ")",
-                                state);
-    if (!(ratio <= verdict->max_stats_ratio))
-        verdict->max_stats_ratio = ratio;
-    if (accepted || !shows(row, ratio, verdict))
-        return accepted;
-    double due = state == MLA_BOUND_EMPTY ? -INFINITY : mla_truth_info(truth).log_sum_exp;
-    double radius = isfinite(ratio) && ratio > 0 ? fabs((double)lse - due) / ratio : 0;
-    name_statistic(t, row, "lse", verdict->element);
-    verdict->got = (double)lse;
-    verdict->lo = due - radius;
-    verdict->hi = due + radius;
-    return mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN,
-                            "log-sum-exp of the row: %a, but it is %a, err/bound=%g", (double)lse,
-                            due, ratio);
 }
 
 static bool judge_row(const struct mla_tensors *t, struct mla_row row,
@@ -256,8 +148,8 @@ static bool judge_row(const struct mla_tensors *t, struct mla_row row,
             mla_verdict_fail(verdict, MLA_VERDICT_FAIL_CERTAIN, "outside the certified interval");
         }
     bool stats = t->test.stats && (kernel->promises & MLA_PROMISE_STATS) != 0;
-    ok = ok && (!stats || judge_stats(t, row, truth, model, verdict));
-    return ok && (t->lse[row.rank] == NULL || judge_lse(t, row, truth, model, verdict));
+    ok = ok && (!stats || mla_judge_stats(t, row, truth, model, verdict));
+    return ok && (t->lse[row.rank] == NULL || mla_judge_lse(t, row, truth, model, verdict));
 }
 
 /* The next row, from *number on in a count over all rows, whose output holds NaN or Inf. */
@@ -285,17 +177,32 @@ static bool next_suspect(const struct mla_tensors *t, int64_t *number, struct ml
     return false;
 }
 
+static bool is_drawn(const struct mla_subject *subject, struct mla_row row)
+{
+    for (int64_t i = 0; i < subject->rows_n; i++) {
+        const struct mla_row *drawn = &subject->rows[i];
+        if (drawn->rank == row.rank && drawn->batch == row.batch && drawn->head == row.head &&
+            drawn->row == row.row)
+            return true;
+    }
+    return false;
+}
+
 /* Rows nobody drew, but whose output is not finite: judged too, the first few. */
-static bool judge_suspects(const struct mla_tensors *t, bool plain, const struct mla_kernel *kernel,
+static bool judge_suspects(const struct mla_subject *subject, const struct mla_kernel *kernel,
                            struct mla_bound *bounds, struct mla_metrics_sums *sums,
                            struct mla_verdict *verdict)
 {
-    int64_t number = 0;
+    const struct mla_tensors *t = subject->tensors;
+    int64_t number = subject->rows_n == mla_rows_all(&t->test) ? subject->rows_n : 0;
     struct mla_row row;
     bool ok = true;
-    for (int n = 0; n < SUSPECTS_MAX && next_suspect(t, &number, &row); n++) {
+    for (int n = 0; n < SUSPECTS_MAX && next_suspect(t, &number, &row);) {
         struct mla_truth *truth;
-        int32_t status = mla_rows_truth(t, row, plain, &truth);
+        if (is_drawn(subject, row)) /* and judged already */
+            continue;
+        n++;
+        int32_t status = mla_rows_truth(t, row, subject->plain, &truth);
         if (status != MLA_OK)
             return mla_verdict_fail(verdict, MLA_VERDICT_UNJUDGED,
                                     "the oracle failed with status %" PRId32, status);
@@ -320,7 +227,7 @@ bool mla_judge_values(struct mla_subject *subject, const struct mla_kernel *kern
              ok;
     mla_metrics_finish(&sums, &verdict->metrics);
     struct mla_verdict drawn = *verdict;
-    ok = judge_suspects(subject->tensors, subject->plain, kernel, bounds, &sums, verdict) && ok;
+    ok = judge_suspects(subject, kernel, bounds, &sums, verdict) && ok;
     mla_metrics_finish(&sums, &verdict->metrics);
     if (ok) /* suspects that turn out unspecified say nothing, and are no drawn rows */
         *verdict = drawn;

@@ -118,11 +118,16 @@ static int32_t add_adversaries(struct mla_kernel_list *kernels, const char *glob
     return MLA_ERR_PARAM;
 }
 
-/* "a/b.so:name": the length of the path part; the name may be missing. */
-static size_t path_length(const char *spec)
+/* A path may hold ".so:" too, a name no slash. */
+size_t mla_kernels_plugin(const char *spec)
 {
-    const char *cut = strstr(spec, ".so:");
-    return cut == NULL ? strlen(spec) : (size_t)(cut - spec) + 3;
+    size_t n = strlen(spec);
+    const char *cut = NULL;
+    for (const char *at = strstr(spec, ".so:"); at != NULL; at = strstr(at + 1, ".so:"))
+        cut = at;
+    if (cut != NULL && strchr(cut, '/') == NULL)
+        return (size_t)(cut - spec) + 3;
+    return n > 3 && strcmp(spec + n - 3, ".so") == 0 ? n : 0;
 }
 
 static int32_t add_plugin(struct mla_kernel_list *kernels, const char *spec, char *error,
@@ -130,7 +135,8 @@ static int32_t add_plugin(struct mla_kernel_list *kernels, const char *spec, cha
 {
     char path[200], prefix[202];
     const struct mla_kernel *const *loaded;
-    size_t loaded_n, n = path_length(spec), before = kernels->n;
+    size_t loaded_n, n = mla_kernels_plugin(spec), before = kernels->n;
+    n = n == 0 ? strlen(spec) : n;
     const char *name = spec[n] == ':' ? spec + n + 1 : "*";
     if (n >= sizeof path) {
         snprintf(error, error_bytes,
@@ -157,9 +163,7 @@ static int32_t add_plugin(struct mla_kernel_list *kernels, const char *spec, cha
 int32_t mla_kernels_add(struct mla_kernel_list *kernels, const char *spec, char *error,
                         size_t error_bytes)
 {
-    size_t n = strlen(spec);
-    bool is_path = strchr(spec, '/') != NULL || strstr(spec, ".so:") != NULL ||
-                   (n > 3 && strcmp(spec + n - 3, ".so") == 0);
+    bool is_path = strchr(spec, '/') != NULL || mla_kernels_plugin(spec) > 0;
     if (strncmp(spec, FAULT_PREFIX, strlen(FAULT_PREFIX)) == 0)
         return add_faults(kernels, spec + strlen(FAULT_PREFIX), error, error_bytes);
     if (strncmp(spec, ADVERSARY_PREFIX, strlen(ADVERSARY_PREFIX)) == 0)

@@ -12,41 +12,52 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fuzz/kernels.h"
+#include "fuzz/whole_file.h"
 #include "oracle/oracle.h"
+
+#define FILE_MAX ((uint64_t)64 << 10)
 
 #define FIELD(member) offsetof(struct mla_model_file, member)
 #define MODEL(member) FIELD(model.member)
 
-enum kind { TEXT, BASE, FLAG, INTEGER, NUMBER, DEPTH, ENUM };
+enum kind { TEXT, BASE, FLAG, LSE_ROUNDINGS, INTEGER, NUMBER, DEPTH, ENUM };
 
-static const char *const arg_forms[] = {"difference", "scaled", "mixed", NULL};
-static const char *const p_frames[] = {"unknown", "row", "blocks", NULL};
-static const char *const out_rounds[] = {"nearest", "truncate", NULL};
-static const char *const stats_maxima[] = {"shift", "rounded", "other", NULL};
-static const char *const acc_stores[] = {"unknown", "blocks", NULL};
+/* The words of an enumeration, in its order. */
+struct words {
+    const char *rule;
+    const char *list[4];
+};
+
+static const struct words arg_forms = {"difference, scaled or mixed",
+                                       {"difference", "scaled", "mixed"}};
+static const struct words p_frames = {"unknown, row or blocks", {"unknown", "row", "blocks"}};
+static const struct words out_rounds = {"nearest or truncate", {"nearest", "truncate"}};
+static const struct words stats_maxima = {"shift, rounded or other", {"shift", "rounded", "other"}};
+static const struct words acc_stores = {"unknown or blocks", {"unknown", "blocks"}};
+static const struct words lse_empties = {"minus-inf or plus-inf", {"minus-inf", "plus-inf"}};
 
 static const struct key {
     const char *name;
     enum kind kind;
     size_t offset;
-    const char *const *names; /* ENUM */
+    const struct words *words; /* ENUM */
 } keys[] = {
     {"name", TEXT, FIELD(name), NULL},
     {"base", BASE, 0, NULL},
     {"pad_zero", FLAG, FIELD(promises), NULL},
-    {"lse_roundings", INTEGER, FIELD(lse_roundings), NULL},
+    {"lse_roundings", LSE_ROUNDINGS, FIELD(lse_roundings), NULL},
+    {"lse_empty", ENUM, FIELD(lse_empty), &lse_empties},
     {"add_u", NUMBER, MODEL(add_u), NULL},
     {"score_depth", DEPTH, MODEL(score_depth), NULL},
     {"product_u", NUMBER, MODEL(product_u), NULL},
     {"score_u", NUMBER, MODEL(score_u), NULL},
-    {"arg_form", ENUM, MODEL(arg_form), arg_forms},
+    {"arg_form", ENUM, MODEL(arg_form), &arg_forms},
     {"arg_roundings", INTEGER, MODEL(arg_roundings), NULL},
     {"exp_error", NUMBER, MODEL(exp_error), NULL},
     {"exp_floor", NUMBER, MODEL(exp_floor), NULL},
     {"exp_slope", NUMBER, MODEL(exp_slope), NULL},
     {"p_u", NUMBER, MODEL(p_u), NULL},
-    {"p_frame", ENUM, MODEL(p_frame), p_frames},
+    {"p_frame", ENUM, MODEL(p_frame), &p_frames},
     {"p_block_keys", INTEGER, MODEL(p_block_keys), NULL},
     {"sum_rounded", INTEGER, MODEL(sum_rounded), NULL},
     {"rescales", DEPTH, MODEL(rescales), NULL},
@@ -58,10 +69,10 @@ static const struct key {
     {"pv_product_u", NUMBER, MODEL(pv_product_u), NULL},
     {"div_roundings", INTEGER, MODEL(div_roundings), NULL},
     {"flush", INTEGER, MODEL(flush), NULL},
-    {"out_round", ENUM, MODEL(out_round), out_rounds},
-    {"stats_max", ENUM, MODEL(stats_max), stats_maxima},
+    {"out_round", ENUM, MODEL(out_round), &out_rounds},
+    {"stats_max", ENUM, MODEL(stats_max), &stats_maxima},
     {"weights_ignore_v", INTEGER, MODEL(weights_ignore_v), NULL},
-    {"acc_stores", ENUM, MODEL(acc_stores), acc_stores},
+    {"acc_stores", ENUM, MODEL(acc_stores), &acc_stores},
     {"shard_block_keys", INTEGER, MODEL(shard_block_keys), NULL},
 };
 #define KEYS_N (sizeof(keys) / sizeof(keys[0]))
@@ -114,6 +125,11 @@ static bool parse_integer(const char *text, int32_t *value)
     return errno == 0 && end != text && *end == '\0' && n >= 0 && n <= INT32_MAX;
 }
 
+static bool is_count(double value)
+{
+    return value >= 0 && value <= INT32_MAX && value == floor(value);
+}
+
 static bool parse_depth(char *text, struct mla_depth *depth)
 {
     double values[6];
@@ -124,17 +140,18 @@ static bool parse_depth(char *text, struct mla_depth *depth)
         if (*text == ',' && i < 5)
             text++;
     }
+    if (*text != '\0' || !is_count(values[4]) || !is_count(values[5]))
+        return false;
     *depth = (struct mla_depth){values[0], values[1],          values[2],
                                 values[3], (int32_t)values[4], (int32_t)values[5]};
-    return *text == '\0' && values[4] == (double)depth->block_keys &&
-           values[5] == (double)depth->most_keys;
+    return true;
 }
 
-static bool parse_enum(const char *text, const char *const *names, int32_t *value)
+static bool parse_enum(const char *text, const struct words *words, int32_t *value)
 {
     int32_t n = 0;
-    for (; names[n] != NULL; n++)
-        if (strcmp(names[n], text) == 0) {
+    for (; words->list[n] != NULL; n++)
+        if (strcmp(words->list[n], text) == 0) {
             *value = n;
             return true;
         }
@@ -157,6 +174,10 @@ static const char *parse_value(const struct key *key, char *text, struct mla_mod
             return "0 or 1";
         *(uint64_t *)at |= flag == 1 ? MLA_PROMISE_PAD_ZERO : 0;
         return NULL;
+    case LSE_ROUNDINGS:
+        return parse_integer(text, at) && *(int32_t *)at <= MLA_BOUND_LSE_ROUNDINGS_MAX
+                   ? NULL
+                   : "an integer in 0 .. 1000";
     case INTEGER:
         return parse_integer(text, at) ? NULL : "an integer in 0 .. 2^31-1";
     case NUMBER:
@@ -166,7 +187,7 @@ static const char *parse_value(const struct key *key, char *text, struct mla_mod
                                      : "constant, per_width, per_key, per_block, block_keys, "
                                        "most_keys";
     case ENUM:
-        return parse_enum(text, key->names, at) ? NULL : "one of its names (impl/mla_kernel.h)";
+        return parse_enum(text, key->words, at) ? NULL : key->words->rule;
     default:
         return "known";
     }
@@ -223,59 +244,50 @@ static int32_t take_line(const struct place *p, char *line, enum mla_op op, bool
     return refuse(p, "'%.80s': no such key", name);
 }
 
+/* What would hide the text behind it, or change the first key. */
+static const char *wrong_bytes(const uint8_t *bytes, size_t n)
+{
+    if (n >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0)
+        return "begins with a byte-order mark: save it without";
+    return memchr(bytes, 0, n) != NULL ? "holds a NUL byte: it is no text" : NULL;
+}
+
+static int32_t refuse_file(const char *path, const char *what, const char *why,
+                           char error[MLA_MODEL_ERROR_MAX])
+{
+    snprintf(error, MLA_MODEL_ERROR_MAX, "%.300s: %s%s", path, what, why);
+    return MLA_ERR_PARAM;
+}
+
+static int32_t take_lines(const char *path, char *text, enum mla_op op,
+                          struct mla_model_file *model, char error[MLA_MODEL_ERROR_MAX])
+{
+    bool seen[KEYS_N] = {false};
+    struct place p = {path, 0, error};
+    for (char *line; (line = strsep(&text, "\n")) != NULL;) {
+        p.line++;
+        if (take_line(&p, line, op, seen, model) != MLA_OK)
+            return MLA_ERR_PARAM;
+    }
+    return MLA_OK;
+}
+
 int32_t mla_model_file_read(const char *path, enum mla_op op, struct mla_model_file *model,
                             char error[MLA_MODEL_ERROR_MAX])
 {
-    char line[512];
-    bool seen[KEYS_N] = {false};
-    struct place p = {path, 0, error};
-    int32_t status = MLA_OK;
-    FILE *file = fopen(path, "r");
-    if (file == NULL) {
-        snprintf(error, MLA_MODEL_ERROR_MAX, "%.300s: %s", path, strerror(errno));
-        return MLA_ERR_PARAM;
-    }
+    uint8_t *bytes;
+    size_t n;
+    int32_t status = mla_whole_file_read(path, FILE_MAX, &bytes, &n, error, MLA_MODEL_ERROR_MAX);
+    if (status != MLA_OK)
+        return status;
     *model = (struct mla_model_file){.promises = MLA_PROMISE_STATS | MLA_PROMISE_NO_FUTURE_LEAK,
                                      .lse_roundings = MLA_LSE_ROUNDINGS};
-    while (status == MLA_OK && fgets(line, sizeof line, file) != NULL) {
-        p.line++;
-        status = strlen(line) == sizeof line - 1 ? refuse(&p, "the line is too long")
-                                                 : take_line(&p, line, op, seen, model);
-    }
-    if (ferror(file) && status == MLA_OK)
-        status = refuse(&p, "cannot be read");
-    fclose(file);
-    const char *wrong = mla_bound_model_error(&model->model, op == MLA_OP_RING);
+    const char *wrong = wrong_bytes(bytes, n);
+    status = wrong != NULL ? refuse_file(path, "", wrong, error)
+                           : take_lines(path, (char *)bytes, op, model, error);
+    wrong = mla_bound_model_error(&model->model, op == MLA_OP_RING);
     if (status == MLA_OK && wrong != NULL)
-        status = refuse(&p, "an impossible model: %s", wrong);
-    return status;
-}
-
-int32_t mla_model_of_kernel(const char *spec, enum mla_op op, struct mla_model_file *model,
-                            char error[MLA_MODEL_ERROR_MAX])
-{
-    struct mla_kernel_list *kernels = calloc(1, sizeof *kernels);
-    int32_t status = MLA_ERR_NOMEM;
-    snprintf(error, MLA_MODEL_ERROR_MAX, "out of memory");
-    if (kernels != NULL)
-        status = mla_kernels_add(kernels, spec, error, MLA_MODEL_ERROR_MAX);
-    if (status == MLA_OK && kernels->n != 1) {
-        snprintf(error, MLA_MODEL_ERROR_MAX, "'%.200s': matches %zu kernels", spec, kernels->n);
-        status = MLA_ERR_PARAM;
-    }
-    if (status == MLA_OK) {
-        const struct mla_kernel *kernel = kernels->list[0].kernel;
-        *model = (struct mla_model_file){
-            .promises = MLA_PROMISE_STATS | MLA_PROMISE_NO_FUTURE_LEAK |
-                        (kernel->promises & MLA_PROMISE_PAD_ZERO),
-            .model = op == MLA_OP_RING ? kernel->ring_model : kernel->sparse_model,
-            .lse_roundings = MLA_LSE_ROUNDINGS};
-        snprintf(model->name, sizeof model->name, "%.63s", kernel->name);
-        if ((op == MLA_OP_RING ? kernel->ring == NULL : kernel->sparse == NULL)) {
-            snprintf(error, MLA_MODEL_ERROR_MAX, "'%.200s': does not offer this operation", spec);
-            status = MLA_ERR_PARAM;
-        }
-    }
-    free(kernels);
+        status = refuse_file(path, "an impossible model: ", wrong, error);
+    free(bytes);
     return status;
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -131,8 +132,13 @@ static void refusals(void **state)
         {"score_depth = 1, 2, 3\n", "must be constant"},
         {"score_depth = 1, 2, 3, 4, 5.5, 0\n", "must be constant"},
         {"score_depth = 0, 1, 0, 0, 0, 0, 0\n", "must be constant"},
-        {"arg_form = sideways\n", "must be one of its names"},
-        {"arg_form = 3\n", "must be one of its names"},
+        {"score_depth = 0, 0, 0, 0, 1e300, 0\n", "must be constant"},
+        {"score_depth = 0, 0, 0, 0, 0, -1\n", "must be constant"},
+        {"lse_roundings = 1001\n", ":1: lse_roundings = '1001': must be an integer in 0 .. 1000"},
+        {"lse_empty = 0.0\n", "lse_empty = '0.0': must be minus-inf or plus-inf"},
+        {"lse_empty = inf\n", "must be minus-inf or plus-inf"},
+        {"arg_form = sideways\n", "must be difference, scaled or mixed"},
+        {"arg_form = 3\n", "must be difference, scaled or mixed"},
         {"pad_zero = 2\n", "must be 0 or 1"},
         {"name = a b\n", "must be letters"},
         {"base = nobody\n", "no such kernel"},
@@ -146,6 +152,68 @@ static void refusals(void **state)
     assert_int_equal(mla_model_file_read("/tmp/no such file", MLA_OP_RING, &got, error),
                      MLA_ERR_PARAM);
     assert_int_equal(mla_model_file_read("/tmp", MLA_OP_RING, &got, error), MLA_ERR_PARAM);
+}
+
+/* What is no plain text of a sensible size is refused by a word, and nothing is waited for. */
+static void odd_files(void **state)
+{
+    (void)state;
+    struct mla_model_file got;
+    char pipe[sizeof path + 8];
+    static const struct {
+        const char *bytes;
+        size_t n;
+        const char *error;
+    } odd[] = {
+        {"add_u = 0\0x\n", 12, "holds a NUL byte"},
+        {"\0", 1, "holds a NUL byte"},
+        {"\xef\xbb\xbf"
+         "add_u = 0\n",
+         13, "begins with a byte-order mark"},
+    };
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        assert_int_equal(fwrite(odd[i].bytes, 1, odd[i].n, file), odd[i].n);
+        assert_int_equal(fclose(file), 0);
+        assert_int_equal(mla_model_file_read(path, MLA_OP_RING, &got, error), MLA_ERR_PARAM);
+        if (strstr(error, odd[i].error) == NULL || strstr(error, path) == NULL)
+            fail_msg("%zu: '%s'", i, error);
+    }
+    assert_int_equal(truncate(path, INT64_C(1) << 36), 0); /* sparse: takes no disk */
+    assert_int_equal(mla_model_file_read(path, MLA_OP_RING, &got, error), MLA_ERR_PARAM);
+    assert_non_null(strstr(error, "68719476736 bytes, more than 65536"));
+    snprintf(pipe, sizeof pipe, "%s.pipe", path);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    int32_t status = mla_model_file_read(pipe, MLA_OP_RING, &got, error);
+    unlink(pipe);
+    assert_int_equal(status, MLA_ERR_PARAM);
+    assert_non_null(strstr(error, "no regular file"));
+    static const char *const devices[] = {"/dev/zero", "/dev/null", "/tmp"};
+    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+        assert_int_equal(mla_model_file_read(devices[i], MLA_OP_RING, &got, error), MLA_ERR_PARAM);
+        assert_non_null(strstr(error, "no regular file"));
+    }
+}
+
+/* Lines may end as in DOS, the last one not at all, and be long. */
+static void plain_texts(void **state)
+{
+    (void)state;
+    struct mla_model_file got;
+    char text[2000] = "name = a\r\nlse_empty = plus-inf\r\nlse_roundings = 1000\r\n#";
+    size_t n = strlen(text);
+    memset(text + n, 'x', 1200);
+    strcpy(text + n + 1200, "\npad_zero = 1");
+    assert_int_equal(read_text(text, &got), MLA_OK);
+    assert_string_equal(got.name, "a");
+    assert_int_equal(got.lse_empty, MLA_LSE_EMPTY_PLUS_INF);
+    assert_int_equal(got.lse_roundings, 1000);
+    assert_true((got.promises & MLA_PROMISE_PAD_ZERO) != 0);
+    assert_int_equal(read_text("lse_empty = minus-inf\n", &got), MLA_OK);
+    assert_int_equal(got.lse_empty, MLA_LSE_EMPTY_MINUS_INF);
+    assert_int_equal(read_text("", &got), MLA_OK);
+    assert_int_equal(got.lse_empty, MLA_LSE_EMPTY_MINUS_INF);
 }
 
 static int make_path(void **state)
@@ -168,6 +236,8 @@ int main(void)
         cmocka_unit_test(a_base_and_names),
         cmocka_unit_test(a_kernel_by_its_name),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(odd_files),
+        cmocka_unit_test(plain_texts),
     };
     return cmocka_run_group_tests(tests, make_path, remove_path);
 }

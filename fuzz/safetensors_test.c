@@ -59,6 +59,8 @@ static const struct {
     {ONE("F32", "[]", "[0,4]"), 4, NULL},
     {ONE("F32", "[0,3]", "[0,0]"), 0, NULL},
     {ONE("F4", "[2]", "[0,1]"), 1, NULL},
+    {ONE("U8", "[0,4294967296,2147483648]", "[0,0]"), 0, NULL},
+    {"{\"\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, NULL},
     {TWO("[0,4]", "[4,8]"), 8, NULL},
     {TWO("[4,8]", "[0,4]"), 8, NULL},
     {"{\"__metadata__\":{\"k\":\"v\"}}", 0, NULL},
@@ -70,6 +72,7 @@ static const struct {
     {"{}\n", 0, "then only spaces"},
     {"{}\t ", 0, "then only spaces"},
     {"[]", 0, "must begin with {"},
+    {"\xef\xbb\xbf{}", 0, "must begin with {"},
     {"{", 0, "must begin with {"},
     {"{\"a\"}", 0, "no valid JSON"},
     {"{} {}", 0, "no valid JSON"},
@@ -131,6 +134,49 @@ static void each_rule(void **state)
         if (status != (files[i].error == NULL ? MLA_OK : MLA_ERR_PARAM) ||
             (files[i].error != NULL && strstr(error, files[i].error) == NULL))
             fail_msg("%s: status %" PRId32 ", '%s'", files[i].header, status, error);
+    }
+}
+
+/* Every dtype of the format takes the room it takes. */
+static void each_dtype(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        size_t bytes; /* of 8 elements */
+    } dtypes[] = {{"F64", 64}, {"I64", 64},    {"U64", 64},    {"C64", 64},    {"F32", 32},
+                  {"I32", 32}, {"U32", 32},    {"BF16", 16},   {"F16", 16},    {"I16", 16},
+                  {"U16", 16}, {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"F8_E8M0", 8}, {"I8", 8},
+                  {"U8", 8},   {"BOOL", 8},    {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F4", 4}};
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++)
+        for (size_t wrong = 0; wrong < 3; wrong++) {
+            char error[400], header[200];
+            size_t n = dtypes[i].bytes + wrong - 1; /* one byte less, right, one more */
+            snprintf(header, sizeof header,
+                     "{\"a\":{\"dtype\":\"%s\",\"shape\":[2,4],\"data_offsets\":[0,%zu]}}",
+                     dtypes[i].name, n);
+            int32_t status = parse(header, n, error);
+            if (status != (wrong == 1 ? MLA_OK : MLA_ERR_PARAM))
+                fail_msg("%s: %s", header, error);
+        }
+}
+
+/* A long header is read up to our own limit, and no further. */
+static void long_headers(void **state)
+{
+    (void)state;
+    for (size_t more = 0; more < 2; more++) {
+        char error[400] = "";
+        size_t n = (size_t)MLA_SAFETENSORS_HEADER_MAX + more;
+        char *header = malloc(n + 1);
+        assert_non_null(header);
+        memset(header, ' ', n);
+        memcpy(header, "{}", 2);
+        header[n] = '\0';
+        int32_t status = parse(header, 0, error);
+        free(header);
+        assert_int_equal(status, more == 0 ? MLA_OK : MLA_ERR_PARAM);
+        assert_true(more == 0 || strstr(error, "more than 16777216") != NULL);
     }
 }
 
@@ -316,6 +362,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_rule),
+        cmocka_unit_test(each_dtype),
+        cmocka_unit_test(long_headers),
         cmocka_unit_test(lengths),
         cmocka_unit_test(names_are_tamed),
         cmocka_unit_test(too_many),

@@ -17,6 +17,9 @@
 
 enum mla_tensor_role { MLA_TENSOR_INPUT, MLA_TENSOR_SCRATCH, MLA_TENSOR_OUTPUT };
 
+/* How a kernel elsewhere reports the log-sum-exp of a row without keys. */
+enum mla_lse_empty { MLA_LSE_EMPTY_MINUS_INF, MLA_LSE_EMPTY_PLUS_INF };
+
 /* Rows from .. to-1 of a cache. */
 struct mla_extent {
     int64_t from, to;
@@ -59,6 +62,7 @@ struct mla_tensors {
     enum mla_out_format out_format;
     float *wide[MLA_RING_SIZE_MAX], *lse[MLA_RING_SIZE_MAX];
     int32_t lse_roundings; /* that the kernel's model allows them: mla_bound_lse_accepts */
+    enum mla_lse_empty lse_empty;
 };
 
 /*

@@ -217,7 +217,8 @@ int32_t mla_bound_lse_accepts(const struct mla_truth *truth, const struct mla_mo
     if (state != MLA_BOUND_OK) {
         return state;
     }
-    if (model->stats_max == MLA_STATS_OTHER || roundings < 0 || roundings > 1000) {
+    if (model->stats_max == MLA_STATS_OTHER || roundings < 0 ||
+        roundings > MLA_BOUND_LSE_ROUNDINGS_MAX) {
         return MLA_BOUND_MODEL;
     }
     const double ku = (double)roundings * 0x1p-24;

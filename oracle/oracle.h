@@ -198,9 +198,10 @@ int32_t mla_bound_stats(const struct mla_truth *truth, const struct mla_model *m
                         struct mla_bound_stats *stats);
 bool mla_bound_stats_accepts(const struct mla_truth *truth, const struct mla_model *model,
                              float max, float sum, double *ratio);
+#define MLA_BOUND_LSE_ROUNDINGS_MAX 1000
 /*
- * The same for a kernel that reports max + ln(sum) as one binary32, formed with `roundings` roundings of
- * 2^-24 (the sum 1, a logarithm within one last place 2). Where the model says MLA_STATS_OTHER there is
+ * The same for a kernel that reports max + ln(sum) as one binary32, formed with `roundings` (0 ..
+ * MLA_BOUND_LSE_ROUNDINGS_MAX) roundings of 2^-24 (the sum 1, a logarithm within one last place 2). Where the model says MLA_STATS_OTHER there is
  * no bound: MLA_BOUND_MODEL. Of a row without keys only -inf is accepted. Returns as mla_bound_stats;
  * *accepted and *ratio are set for MLA_BOUND_OK and MLA_BOUND_EMPTY.
  */

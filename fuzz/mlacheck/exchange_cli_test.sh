@@ -31,13 +31,19 @@ check 'judge nothing' 2 'give one exported file' "$mlacheck" judge --result x --
 check 'judge without model' 2 'give --result and --model' "$mlacheck" judge "$dir/case.st" --result x
 check 'judge no file' 2 'nothere' "$mlacheck" judge "$dir/nothere" --result x --model scalar
 check 'no result file' 2 '--result:' "$mlacheck" judge "$dir/case.st" --result "$dir/none" --model scalar
-check 'the case is no result' 2 "no tensor 'out'" "$mlacheck" judge "$dir/case.st" \
+check 'the case is no result' 2 "no tensor 'out', [1, 2, 8192]; the file has 'topk_indices' I32" "$mlacheck" judge "$dir/case.st" \
     --result "$dir/case.st" --model scalar --db "$db"
 check 'no such model' 2 'no such kernel' "$mlacheck" judge "$dir/case.st" --result "$dir/case.st" --model nobody
 check 'bad input makes no database' 1 '' test -e "$db"
 cp "$model" "$dir/my.sound.model" # ".so" inside a name makes no plug-in
 check 'a model file with .so in its name' 2 "no tensor 'out'" "$mlacheck" judge "$dir/case.st" \
     --result "$dir/case.st" --model "$dir/my.sound.model" --db "$db"
+mkdir "$dir/lib.so:1" # nor inside that of a folder
+cp "$model" "$dir/lib.so:1/my.model"
+check 'a model file in such a folder' 2 "no tensor 'out'" "$mlacheck" judge "$dir/case.st" \
+    --result "$dir/case.st" --model "$dir/lib.so:1/my.model" --db "$db"
+check 'no such model file' 2 'typo.model: No such file' "$mlacheck" judge "$dir/case.st" --result "$dir/case.st" \
+    --model "$dir/typo.model"
 check 'a plug-in that is not there' 2 'nothere.so' "$mlacheck" judge "$dir/case.st" --result "$dir/case.st" \
     --model "$dir/nothere.so:x"
 head -c 3000 "$dir/case.st" >"$dir/short.st"
@@ -55,6 +61,9 @@ check 'kernels are judged on it' 0 '2 judged: 2 passed' "$mlacheck" run --case "
 check 'a fault is found on it' 1 'fail-certain' "$mlacheck" run --case "$imported" --kernel fault:last-key-dropped \
     --db "$dir/import.db"
 check 'it is not shrunk' 2 'come from a file' "$mlacheck" shrink --case "$imported" --kernel scalar --db "$dir/import.db"
+check 'export it' 0 '' "$mlacheck" export --case "$imported" --out "$dir/imported.st"
+check 'no results are refused before tensors are made' 2 "no tensor 'out'" env MLACHECK_DATA="$dir/none" \
+    "$mlacheck" judge "$dir/imported.st" --result "$dir/imported.st" --model scalar
 check 'without its file' 77 'No such file' env MLACHECK_DATA="$dir/none" "$mlacheck" run --case "$imported" \
     --kernel scalar --db "$dir/import.db"
 
@@ -117,7 +126,8 @@ END
     check 'an input that was changed' 2 "tensor 'k_pe' holds other numbers" "$mlacheck" judge "$dir/changed.st" \
         --result "$dir/lse.st" --model "$model" --db "$db"
 
-    # FlashMLA's way: one cache tensor, -1 and S_kv as padding, a row without keys, heads padded to 64
+    # FlashMLA's way: one paged cache tensor, -1 and S_kv as padding, a row without keys (log-sum-exp +inf), heads
+    # padded to 64
     "$python" - "$source/scripts/examples" "$dir" <<'END'
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -129,7 +139,7 @@ bf16 = lambda x: f.from_bf16(f.to_bf16(x.astype(np.float32)))
 q, kv = bf16(rng.normal(size=(4, 16, 576))), bf16(rng.normal(size=(50, 576)))
 lists = rng.integers(0, 50, (4, 64)).astype(np.int32)
 lists[0, 5:], lists[1, ::3], lists[2] = -1, 50, -1
-f.write(d + "/flash.st", {"q": ("BF16", q), "kv": ("BF16", kv), "indices": lists[:, None]},
+f.write(d + "/flash.st", {"q": ("BF16", q), "kv": ("BF16", kv.reshape(10, 5, 1, 576)), "indices": lists[:, None]},
         {"softmax_scale": "0.0416666679084301"})
 for drop in (0, 1):
     out, lse = np.full((4, 64, 512), np.nan, np.float32), np.full((4, 64), np.nan, np.float32)
@@ -138,6 +148,7 @@ for drop in (0, 1):
         listed = listed[drop:]
         out[r, :16], lse[r, :16] = attend(q[r], kv[listed], kv[listed, :512], np.float32(0.0416666679084301))
     f.write(f"{d}/flash{drop}.st", {"out": out, "lse": lse}, {})
+    f.write(f"{d}/plus{drop}.st", {"out": out, "lse": np.where(np.isneginf(lse), np.float32(np.inf), lse)}, {})
 END
     check 'import with padding refused' 2 'masked' "$mlacheck" import "$dir/flash.st"
     check 'import with padding' 0 'offset=49' "$mlacheck" import "$dir/flash.st" --pad-index masked --out "$dir/fcase.st"
@@ -147,6 +158,15 @@ END
     { cat "$model"; echo 'pad_zero = 1'; } >"$dir/zero.model"
     check 'NumPy on it passes' 0 '64 rows judged' "$mlacheck" judge "$dir/fcase.st" --result "$dir/flash0.st" \
         --model "$dir/zero.model" --db "$db"
+    check '+inf where -inf is declared' 1 'of a row without keys: inf, but it is declared -inf' "$mlacheck" judge \
+        "$dir/fcase.st" --result "$dir/plus0.st" --model "$dir/zero.model" --db "$db"
+    { cat "$dir/zero.model"; echo 'lse_empty = plus-inf'; } >"$dir/plus.model"
+    check '+inf where it is declared' 0 '64 rows judged' "$mlacheck" judge "$dir/fcase.st" --result "$dir/plus0.st" \
+        --model "$dir/plus.model" --db "$db"
+    check '-inf where +inf is declared' 1 'of a row without keys: -inf, but it is declared inf' "$mlacheck" judge \
+        "$dir/fcase.st" --result "$dir/flash0.st" --model "$dir/plus.model" --db "$db"
+    check 'a key less is caught with it' 1 'fail-certain' "$mlacheck" judge "$dir/fcase.st" --result "$dir/plus1.st" \
+        --model "$dir/plus.model" --db "$db"
     check 'a key less is caught' 1 'fail-certain' "$mlacheck" judge "$dir/fcase.st" --result "$dir/flash1.st" \
         --model "$dir/zero.model" --db "$db"
 fi

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fuzz/exchange_result.h"
 #include "fuzz/judge.h"
+#include "fuzz/kernels.h"
 #include "fuzz/mlacheck/build.h"
 #include "fuzz/mlacheck/counts.h"
 #include "fuzz/mlacheck/exchange_verbs.h"
@@ -29,7 +29,9 @@ static const char help[] =
     "sparse:\n"
     "         out [queries, heads*512] or [queries, heads, 512], columns in the call's out_order\n"
     "  stats  optional, F32: maxima and sums as in impl/mla.h; or\n"
-    "  lse    optional, F32: max + ln(sum), [batch, heads, q_rows] or [queries, heads]\n"
+    "  lse    optional, F32: max + ln(sum), [batch, heads, q_rows] or [queries, heads]; the "
+    "model's\n"
+    "         lse_empty says what it is in rows without keys\n"
     "Rows and heads may be padded, rows stand in tiles: only those of the case are looked at. "
     "Metadata\n"
     "of OUT may name the kernel, and the case, which is then compared: {\"kernel\": "
@@ -95,36 +97,43 @@ static int read_files(struct judge *j)
     return 0;
 }
 
-/* Results that say which case they are of must be of this one. */
-static int check_case(const struct judge *j)
+/* The case as it is judged: statistics are if there are some, whatever its line asks of a kernel here. */
+static struct mla_case case_of(const struct judge *j)
 {
-    char id[MLA_CASE_ID_BYTES];
+    struct mla_case test = j->test;
+    test.stats = mla_exchange_has_stats(&j->results);
+    return test;
+}
+
+/* What names and shapes tell, before anything is made, which takes its time: are both files of this case? */
+static int check_files(const struct judge *j)
+{
+    char id[MLA_CASE_ID_BYTES], error[MLA_EXCHANGE_ERROR_MAX];
+    struct mla_case test = case_of(j);
     const char *said = mla_safetensors_text(&j->results, "case_id");
     mla_case_id(&j->test, id);
-    if (said == NULL || strcmp(said, id) == 0)
-        return 0;
-    return mla_options_fail(MLA_EXIT_USAGE, "judge",
-                            "--result: the results are of case %.12s, not %.12s", said, id);
+    if (mla_exchange_mismatch(&test, &j->inputs, error) != NULL)
+        return mla_options_fail(MLA_EXIT_USAGE, "judge", "%s: %s", j->options.words[0], error);
+    if (said != NULL && strcmp(said, id) != 0)
+        return mla_options_fail(MLA_EXIT_USAGE, "judge",
+                                "--result: the results are of case %.12s, not %.12s", said, id);
+    if (mla_exchange_result_check(&test, &j->results, error) != MLA_OK)
+        return fail("--result", error);
+    return 0;
 }
 
-static bool is_plugin(const char *spec)
-{
-    size_t n = strlen(spec);
-    return strstr(spec, ".so:") != NULL || (n > 3 && strcmp(spec + n - 3, ".so") == 0);
-}
-
-/* A file, unless it is a plug-in; else the name of a kernel. */
+/* A plug-in, a file (if it is there, or has a slash), or the name of a kernel. */
 static int read_model(struct judge *j)
 {
     char error[MLA_MODEL_ERROR_MAX];
-    struct stat info;
     const char *spec = j->options.model;
-    bool is_file = !is_plugin(spec) && stat(spec, &info) == 0;
+    bool is_file =
+        mla_kernels_plugin(spec) == 0 && (strchr(spec, '/') != NULL || access(spec, F_OK) == 0);
     enum mla_op op = (enum mla_op)j->test.op;
     int32_t status = is_file ? mla_model_file_read(spec, op, &j->model, error)
                              : mla_model_of_kernel(spec, op, &j->model, error);
     if (status != MLA_OK)
-        return fail("--model", error);
+        return fail(is_file ? "--model" : "--model, no file of that name", error);
     const char *own = mla_safetensors_text(&j->results, "kernel");
     if (own != NULL && !mla_model_name_is_valid(own))
         return fail("--result", "metadata 'kernel': must be letters, digits, '.', '_' and '-', at "
@@ -140,13 +149,11 @@ static int read_model(struct judge *j)
     return 0;
 }
 
-/* The case's tensors with the results in them. Statistics are judged if there are some, whatever the
- * case line asks of a kernel here. */
+/* The case's tensors with the results in them. */
 static int make_subject(struct judge *j)
 {
     char error[MLA_EXCHANGE_ERROR_MAX];
-    struct mla_case test = j->test;
-    test.stats = mla_exchange_has_stats(&j->results);
+    const struct mla_case test = case_of(j);
     int32_t status = mla_subject_make(&test, &j->subject, error);
     if (status != MLA_OK)
         return mla_options_fail(status == MLA_ERR_NOMEM ? MLA_EXIT_ENVIRONMENT : MLA_EXIT_USAGE,
@@ -155,6 +162,7 @@ static int make_subject(struct judge *j)
     if (mla_exchange_difference(tensors, &j->inputs, error) != NULL)
         return mla_options_fail(MLA_EXIT_USAGE, "judge", "%s: %s", j->options.words[0], error);
     tensors->lse_roundings = j->model.lse_roundings;
+    tensors->lse_empty = (enum mla_lse_empty)j->model.lse_empty;
     status = mla_exchange_result_load(tensors, &j->results, error);
     return status == MLA_OK ? 0 : fail("--result", error);
 }
@@ -249,8 +257,8 @@ int mla_verb_judge(int argc, char **argv)
         return code;
     code = check_usage(&j.options);
     code = code != 0 ? code : read_files(&j);
-    code = code != 0 ? code : check_case(&j);
     code = code != 0 ? code : read_model(&j);
+    code = code != 0 ? code : check_files(&j);
     code = code != 0 ? code : make_subject(&j);
     if (code == 0) {
         make_repro(&j);

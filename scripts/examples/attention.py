@@ -2,6 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Both operations in plain NumPy, float32, on the tensors of an exported case.
 
+Every query row of a head sees some rows of the cache (which ones is all that the operations differ in):
+
+    out = sum over its keys of p * value / sum of p,  p = exp(scale * (query . key - max))
+    lse = scale * max + ln(sum of p)                   (no keys: out = 0, lse = -inf)
+
+A key is a whole cache row, latent and RoPE side by side; its value is the row's first columns (512, or
+head_dim_v). Inputs are BF16 in the file and float32 here, which holds them exactly; the list is int32. All
+sums are float32; `out` is written as --dtype says, `lse` as float32.
+
     mlacheck export ID --out case.safetensors
     scripts/examples/attention.py case.safetensors out.safetensors
     mlacheck judge case.safetensors --result out.safetensors --model scripts/examples/numpy_float32.model
@@ -18,9 +27,16 @@ gives. In PyTorch (jax.numpy and safetensors.flax are alike):
     with safe_open("case.safetensors", framework="pt") as f:
         meta = f.metadata()                      # texts: meta["topk"], meta["softmax_scale"], ..
     scale = float.fromhex(meta["softmax_scale"])
-    out, lse = my_kernel(t["q_lift"][0], t["q_pe"][0], t["c_kv"][0], t["k_pe"][0], ..., scale)
-    save_file({"out": out.cpu(), "lse": lse.float().cpu()}, "out.safetensors",
+    query = torch.cat([t["q_lift"][0], t["q_pe"][0]], dim=-1)   # [queries, heads, 576], bf16
+    cache = torch.cat([t["c_kv"][0], t["k_pe"][0]], dim=-1)     # [keys, 576], bf16
+    out, lse = my_kernel(query, cache, t["topk_indices"][0], scale)
+    save_file({"out": out.contiguous().cpu(), "lse": lse.float().contiguous().cpu()}, "out.safetensors",
               metadata={"kernel": "my-kernel", "case_id": meta["case_id"]})
+
+(That is for flat lists and out_order 1, meta["topk_tiled"] and meta["out_order"] say so; list_of and sparse
+below do the others.) A log-sum-exp in base 2 is multiplied by ln 2 in float64 before it is written, and is
+one rounding more in lse_roundings; one that is +inf in rows without keys stays so, the model says
+lse_empty = plus-inf.
 
 Write `out` in the dtype the kernel gives, never converted: a bf16 result saved as float32 would be held
 to what float32 can do. Rows that are not in valid_rows.* hold what must not be read, NaN mostly: a kernel
@@ -28,9 +44,9 @@ that multiplies them by a weight of 0 gives NaN.
 """
 import argparse
 
-import numpy as np
+import tensorfile  # first: it says so if there is no NumPy
 
-import tensorfile
+import numpy as np
 
 
 def attend(query, keys, values, scale):

@@ -8,8 +8,12 @@ nearest, ties to even.
 """
 import json
 import struct
+import sys
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError:
+    sys.exit(f"{sys.argv[0]}: needs NumPy for {sys.executable} (Debian: python3-numpy, and /usr/bin/python3)")
 
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2",
           "I8": "i1", "U8": "u1", "BOOL": "?"}
