@@ -267,6 +267,14 @@ static void bits_and_worst(void **state)
     expect("3 pairs compared, 0 regressions; 1 pass in both with other output bits");
     assert_int_equal(runs("2", "1"), MLA_EXIT_PASSED);
     expect_not("WORST");
+    /* NaN is the worst, whatever comes after it */
+    open_store(db);
+    begin("cccc1", "");
+    put(1, "k", "fail-certain", NAN, 1);
+    put(2, "k", "pass", 0.75, 2);
+    close_store();
+    assert_int_equal(runs("1", "3"), MLA_EXIT_FAULT);
+    expect("WORST ring/k err/bound 0.5 -> nan, case=000000010000 (there it was 0.25)");
 }
 
 /* Of what is no verdict that turned only the first are listed, and how many more there are. */

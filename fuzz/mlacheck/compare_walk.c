@@ -2,6 +2,7 @@
  *
  * compare_walk.c - two sides in the same order, row by row: what moved, and the counts of each kernel.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,8 +82,8 @@ static void count_row(struct mla_compare_group *g, int side, const struct mla_si
     enum meaning meaning = meaning_of(row);
     g->passed[side] += meaning == GOOD;
     g->failed[side] += meaning == BAD;
-    if (row->max_ratio <= g->worst[side] || row->max_ratio < 0)
-        return; /* NaN is the worst: it is not less or equal */
+    if (isnan(g->worst[side]) || row->max_ratio <= g->worst[side] || row->max_ratio < 0)
+        return; /* NaN is the worst, and not less or equal */
     g->worst[side] = row->max_ratio;
     memcpy(g->worst_id[side], row->id, 12);
     if (side == 1)
