@@ -54,6 +54,19 @@ static const char *last_bad(const struct mla_bisect *b)
     return bad;
 }
 
+/* Keep that order: a commit that was skipped when others were asked, and is bad now, stands before them. */
+static void put_last(struct mla_bisect *b, const char *commit)
+{
+    size_t i = 0;
+    while (i < b->steps_n && strcmp(b->steps[i].commit, commit) != 0)
+        i++;
+    if (i == b->steps_n || b->steps[i].outcome != MLA_STORE_BAD)
+        return;
+    struct mla_store_step step = b->steps[i];
+    memmove(&b->steps[i], &b->steps[i + 1], (b->steps_n - i - 1) * sizeof step);
+    b->steps[b->steps_n - 1] = step;
+}
+
 static void split(struct candidates *c)
 {
     size_t lines = 0;
@@ -257,6 +270,7 @@ static int narrow(struct mla_bisect *b, struct candidates *c)
                    (int)ceil(log2((double)c->n)));
             fflush(stdout);
             code = ask(b, commit, false, false);
+            put_last(b, commit);
         }
         free_candidates(c);
     }

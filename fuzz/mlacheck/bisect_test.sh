@@ -117,6 +117,9 @@ check 'no condition' 2 'FIGURE>NUMBER' "${found[@]}" --where max_ulp
 check 'two questions' 2 'exclude' "${found[@]}" --where 'max_ulp>1' --bits
 check 'build without plug-in' 2 'belong together' "$mlacheck" bisect --case "$line" --good x --build true
 check 'no repository' 2 'must be a git repository' "${found[@]}" --repo "$dir"
+check 'a plug-in outside the tree' 2 'must be a path in the tree' "${found[@]}" --plugin ../mine.so
+check 'by a detour' 2 'must be a path in the tree' "${found[@]}" --plugin x/../../mine.so
+check 'dots in a name are none' 2 "--good 'nothing'" "${found[@]}" --plugin a..b/..mine.so --good nothing
 check 'not our own' 2 "not mlacheck's" "$mlacheck" bisect --case "$line" --repo "$repo" --good HEAD~1
 check 'a stored case, no database' 3 'none.db' "$mlacheck" bisect 12345678 --repo "$repo" --good HEAD~1 \
     --build x --plugin y --db "$dir/none.db"
@@ -175,6 +178,24 @@ check 'a build that takes too long' 2 'took longer than 0.2 s' "${finding[@]}" -
 check 'a build that makes nothing' 2 'made no mine.so' "${finding[@]}" --good "$(step 22)" --build true
 check 'a changed command builds anew' 0 '3' bash -c "ls -d '$dir'/y.db.bisect/* | wc -l"
 
+# What could not be built is asked again once its .failed is removed, and is then as good an answer as any.
+able=("${found[@]}" --good "$(step 22)" --bad "$(step 26)"
+    --build 'grep -q "STEP 24" step.h && [ ! -e "$SCRATCH/able" ] && exit 125; . "$SCRATCH/build.sh"')
+check 'a commit that lacks something' 1 'one of 2' "${able[@]}"
+touch "$dir/able"
+check 'stays skipped' 1 'one of 2' "${able[@]}"
+rm "$dir"/x.db.bisect/*/"$(step 24)".failed
+check 'until its .failed is removed' 1 "first bad commit: $(step 24)" "${able[@]}"
+check 'which stays the answer' 1 "first bad commit: $(step 24)" timeout 60 "${able[@]}"
+
+# A build that removes its work tree's .git ends the search, with the repository around it as it was.
+git clone -q "$repo" "$dir/outer" && echo '/* changed */' >>"$dir/outer/step.h" && cp "$dir/outer/step.h" "$dir/changed"
+check 'a build that removes .git' 3 'could not be checked out' "${found[@]}" --repo "$dir/outer" --db "$dir/outer/o.db" \
+    --build 'rm .git; cc -shared -fPIC -I. -o mine.so "$SCRATCH/step.c" "$SCRATCH/mine.o" -lm'
+check 'the file around it' 0 '' cmp "$dir/changed" "$dir/outer/step.h"
+check 'and its commit' 0 "$(step 64)" git -C "$dir/outer" rev-parse HEAD
+check 'and its branch' 0 'refs/heads/main' git -C "$dir/outer" symbolic-ref HEAD
+
 # A fault that shows now and then: one failure is enough for a bad commit, a good one needs many passes.
 check 'an unsteady fault' 1 "first bad commit: $(step 20)" bash -c '"$@" | tee "$0"; exit "${PIPESTATUS[0]}"' \
     "$dir/unsteady" "${found[@]}" --good "$(step 19)" --bad "$(step 20)" --json
@@ -205,6 +226,17 @@ check 'no bad configuration' 2 'the second --config is not bad' "${config[@]}" -
     --config threads=1 --config threads=2
 check 'the kernel' 1 '"settings":["kernel"]' "${config[@]}" --config kernel=scalar,threads=1,poison=nan \
     --config kernel=fault:canary-nan,threads=2,poison=huge
+# A plug-in that is not built here is part of the question: built anew, it is judged anew.
+printf '#define STEP 5\n#define FLAKY 20\n' >"$dir/step.h"
+plug() { cc -shared -fPIC -I"$dir" "$1" -o "$dir/k.so" "$dir/step.c" "$dir/mine.o" -lm; }
+given=("${config[@]}" --no-relations --kernel "$dir/k.so:mine" --config threads=1 --config threads=2)
+named=("${config[@]}" --no-relations --config "threads=1,kernel=$dir/k.so:mine" --config "threads=2,kernel=$dir/k.so:mine")
+plug -DSPOIL
+check 'a plug-in as it is' 1 '"settings":["threads"]' "${given[@]}"
+check 'named by a configuration' 1 '"settings":["threads"]' "${named[@]}"
+plug -DSPOIL=0
+check 'built anew' 2 'the second --config is not bad' "${given[@]}"
+check 'likewise' 2 'the second --config is not bad' "${named[@]}"
 check 'settings that only matter together' 1 '"settings":["threads","cflags"]' "${config[@]}" --no-relations \
     --repo "$repo" --build '. "$SCRATCH/build.sh"' --plugin mine.so --bad "$(step 5)" \
     --config threads=1,poison=nan,cflags=-O0 --config threads=2,poison=huge,cflags=-DSPOIL
