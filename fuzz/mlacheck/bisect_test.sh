@@ -188,6 +188,19 @@ rm "$dir"/x.db.bisect/*/"$(step 24)".failed
 check 'until its .failed is removed' 1 "first bad commit: $(step 24)" "${able[@]}"
 check 'which stays the answer' 1 "first bad commit: $(step 24)" timeout 60 "${able[@]}"
 
+# A server that a build leaves running, in a session of its own, holds nothing up, and has no file of ours but
+# the lock, which tells of builds whose search was killed. (The shell keeps its own from 10 on.)
+: >"$dir/server"
+serving=("${found[@]}" --good "$(step 22)" --bad "$(step 26)"
+    --build 'setsid sh -c "echo \$\$; exec sleep 100" >>"$SCRATCH/server" & ls -l /proc/$$/fd >"$SCRATCH/open"; . "$SCRATCH/build.sh"')
+check 'a build that starts a server' 1 "first bad commit: $(step 24)" "${serving[@]}"
+check 'it outlives the search' 0 '' kill -0 $(cat "$dir/server")
+check 'and holds no lock' 0 '' flock -n "$(ls -td "$dir"/x.db.bisect/* | head -n 1)/lock" true
+kill $(cat "$dir/server")
+sed -n 's/.* [3-9] -> //p' "$dir/open" | grep -E 'x\.db|deleted' >"$dir/theirs"
+check 'builds have the lock' 0 '/lock' cat "$dir/theirs"
+check 'and nothing else of ours' 1 '' grep -v '/lock$' "$dir/theirs"
+
 # A build that removes its work tree's .git ends the search, with the repository around it as it was.
 git clone -q "$repo" "$dir/outer" && echo '/* changed */' >>"$dir/outer/step.h" && cp "$dir/outer/step.h" "$dir/changed"
 check 'a build that removes .git' 3 'could not be checked out' "${found[@]}" --repo "$dir/outer" --db "$dir/outer/o.db" \
