@@ -6,12 +6,12 @@ set -u
 bin=$1 project=$2
 mlacheck=$bin/mlacheck
 . "$(dirname "${BASH_SOURCE[0]}")/check.sh"
-command -v git >/dev/null || { echo 'no git: nothing can be tested'; exit 77; }
+needs timeout git cc setsid flock sha256sum
 
 line='sparse v=1 S=1 S_kv=128 H=16 Rr=64 K=128 tiled=0 dense=0 offset=- order=mx4 cores=1 threads=1 scale=0x1.555556p-5 family=upstream region=normal amount=0 indices=sorted poison=nan stats=1 seed=1 rows=0 row_seed=1 slow=0 set=- put=-'
+unset CC CFLAGS $(git rev-parse --local-env-vars)
 export LC_ALL=C GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 export FLAKY_FILE=$dir/flaky BUILDS=$dir/builds STOP=$dir/stop SCRATCH=$dir
-unset CC CFLAGS
 repo=$dir/repo db=$dir/x.db
 : >"$FLAKY_FILE"
 
