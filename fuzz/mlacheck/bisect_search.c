@@ -26,6 +26,7 @@
 #include "fuzz/call.h"
 #include "fuzz/mlacheck/bisect.h"
 #include "fuzz/record.h"
+#include "results/report_text.h"
 
 #define GOODS_MAX 1024
 
@@ -135,7 +136,11 @@ static void print_step(const struct mla_bisect *b, const struct mla_store_step *
     char text[700], subject[100];
     mla_bisect_describe(step, text, sizeof text);
     mla_bisect_subject(b, step->commit, subject, sizeof subject);
-    printf("%-4s %.12s  %s\n     %s\n", names[step->outcome], step->commit, subject, text);
+    printf("%-4s %.12s  ", names[step->outcome], step->commit);
+    mla_text_plain(stdout, subject);
+    fputs("\n     ", stdout);
+    mla_text_plain(stdout, text);
+    putchar('\n');
     fflush(stdout);
 }
 
@@ -309,6 +314,15 @@ static int store_answer(struct mla_bisect *b, const struct candidates *c)
               : mla_options_fail(MLA_EXIT_ENVIRONMENT, "bisect", "%s", mla_store_message(b->store));
 }
 
+static void print_lines(char *text)
+{
+    char *next = text;
+    while ((text = strsep(&next, "\n")) != NULL) {
+        mla_text_plain(stdout, text);
+        putchar('\n');
+    }
+}
+
 /* What git says of the commit, and the command that shows the fault again. */
 static int print_commit(struct mla_bisect *b, const char *commit)
 {
@@ -325,8 +339,9 @@ static int print_commit(struct mla_bisect *b, const char *commit)
         const struct mla_store_step *step = mla_bisect_step(b, commit, "");
         mla_case_format(&b->test, line);
         spec_of(b, path, spec, sizeof spec);
-        printf("%s\n%s\n", show, step == NULL ? "" : step->text);
-        printf("  repro: %s%s\n", mla_record_repro(spec, line, b->options.plain_oracle, repro),
+        print_lines(show);
+        mla_text_plain(stdout, step == NULL ? "" : step->text);
+        printf("\n  repro: %s%s\n", mla_record_repro(spec, line, b->options.plain_oracle, repro),
                b->options.all_relations ? " --relations" : "");
     }
     free(show);

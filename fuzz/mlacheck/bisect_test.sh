@@ -164,6 +164,19 @@ cp "$BUILDS" "$dir/before"
 check 'again' 1 "first bad commit: $(step 24)" "${found[@]}"
 check 'at no cost' 0 '' cmp "$BUILDS" "$dir/before"
 
+# What a commit says steers no terminal: neither by a control character nor by one that UTF-8 spells in two bytes.
+author() { export GIT_AUTHOR_NAME=$1 GIT_AUTHOR_EMAIL=a@example.com GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@example.com; }
+author $'A\e]0;title\aB'
+git clone -q "$repo" "$dir/loud" && git -C "$dir/loud" reset -q --hard "$(step 11)"
+for i in 11 24; do
+    printf '#define STEP %s\n#define FLAKY 20\n/* loud */\n' "$i" >"$dir/loud/step.h"
+    git -C "$dir/loud" commit -qam $'Step \e[31m'"$i"$' \xc2\x9b2J'
+done
+check 'a loud commit' 1 '[31m24' bash -c '"$@" | tee "$0"; exit "${PIPESTATUS[0]}"' \
+    "$dir/said" "${bisect[@]}" --repo "$dir/loud" --good HEAD~2 --tries 1
+check 'its author' 0 ']0;title' cat "$dir/said"
+check 'say nothing to the terminal' 1 '' grep -q $'[[:cntrl:]]\\|\xc2[\x80-\x9f]' "$dir/said"
+
 # Other questions: bits and figures changed earlier. The case and the kernel may come from a finding.
 found+=(--tries 1)
 check 'bits' 1 "first bad commit: $(step 12)" "${found[@]}" --bits --bad "$(step 18)"
@@ -270,7 +283,7 @@ echo 'add_library(mla_impl STATIC registry.c)' >"$dir/own/impl/CMakeLists.txt"
 echo '#include "impl/mla_kernel.h"
 const struct mla_kernel *const *mla_registry_kernels(size_t *n);' >"$dir/own/impl/registry.h"
 sed 's/mla_plugin_kernels/mla_registry_kernels/' "$dir/own/impl/example_plugin.c" >"$dir/own/impl/registry.c"
-export GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@example.com GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@example.com
+author A
 export GIT_AUTHOR_DATE='1700000000 +0000' GIT_COMMITTER_DATE='1700000000 +0000'
 commit() { git -C "$dir/own" add -A && git -C "$dir/own" commit -qm "$1"; }
 git init -q -b main "$dir/own"

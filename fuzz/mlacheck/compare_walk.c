@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fuzz/mlacheck/compare.h"
+#include "results/report_text.h"
 
 /* The three things a verdict can mean for somebody who compares. */
 enum meaning { GOOD, BAD, NOTHING };
@@ -180,8 +181,9 @@ static void take_single(struct mla_compare *c, int side, const struct mla_side_r
     g->only[side]++;
     if (c->options.verbose) {
         mla_progress_clear(&c->progress);
-        printf("only in %c: %s/%s case=%.12s %s\n", 'A' + side, row->op, row->kernel, row->id,
-               row->verdict);
+        printf("only in %c: %s/", 'A' + side, row->op);
+        mla_text_plain(stdout, row->kernel);
+        printf(" case=%.12s %s\n", row->id, row->verdict);
     }
     count_row(g, side, row, NULL);
     if (side == 1 && meaning_of(row) == BAD)
