@@ -91,6 +91,10 @@ static void print_side(const struct mla_compare *c, int s)
              strstr(f.commit, "-dirty") != NULL ? "-dirty" : "");
     mla_text_plain(stdout, commit);
     putchar('\n');
+    if (f.cut_off_n > 0)
+        printf("%c: %" PRId64 " of them did not end (interrupted, killed or at work still): a case "
+               "that is only in %c may be one that %c did not reach\n",
+               'A' + s, f.cut_off_n, 'B' - s, 'A' + s);
     if (f.tallied > 0)
         printf("%c: %" PRId64 " cases of hunts were counted without a row: not compared\n", 'A' + s,
                f.tallied);
@@ -402,7 +406,9 @@ static void print_json(const struct mla_compare *c, int64_t paired, int64_t regr
         printf("%s", i == 0 ? "" : ",");
         json_group(&c->groups[i]);
     }
-    printf("],\"interrupted\":%s}\n", mla_interrupted ? "true" : "false");
+    printf("],\"runs_not_ended\":[%" PRId64 ",%" PRId64 "],\"interrupted\":%s}\n",
+           mla_store_side_facts(c->sides[0]).cut_off_n, mla_store_side_facts(c->sides[1]).cut_off_n,
+           mla_interrupted ? "true" : "false");
 }
 
 int mla_compare_report(const struct mla_compare *c)
