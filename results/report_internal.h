@@ -152,6 +152,9 @@ char *mla_report_repro(struct mla_report *report, const struct mla_subject *subj
                        const struct mla_case_row *row);
 /* The subject with the gravest case of all: a failing one first, then by err/B; NULL: none. */
 const struct mla_subject *mla_report_worst(const struct mla_report *report);
+/* The latest run, if it has no end: it was interrupted or killed, or is at work still. NULL: it has one. */
+const struct mla_run_row *mla_report_cut_off(const struct mla_report *report);
+
 static inline const char *mla_subject_op(const struct mla_subject *subject)
 {
     return subject->ring ? "ring" : "sparse";

@@ -42,7 +42,9 @@ enum column {
     "SELECT count(*), min(run), max(run), count(DISTINCT git_commit || dirty),"                    \
     " (SELECT git_commit || iif(dirty, '-dirty', '') FROM chosen ORDER BY started DESC, run "      \
     "DESC),"                                                                                       \
-    " (SELECT coalesce(sum(n), 0) FROM tally WHERE run IN (SELECT run FROM chosen)) FROM chosen"
+    " (SELECT coalesce(sum(n), 0) FROM tally WHERE run IN (SELECT run FROM chosen)),"              \
+    " (SELECT count(*) FROM run WHERE ended IS NULL AND id IN (SELECT run FROM chosen))"           \
+    " FROM chosen"
 
 static int32_t read_facts(struct mla_store_side *side)
 {
@@ -64,6 +66,7 @@ static int32_t read_facts(struct mla_store_side *side)
         .commits_n = sqlite3_column_int64(stmt, 3),
         .commit = side->last_commit,
         .tallied = sqlite3_column_int64(stmt, 5),
+        .cut_off_n = sqlite3_column_int64(stmt, 6),
     };
     (void)sqlite3_finalize(stmt);
     return MLA_STORE_OK;
