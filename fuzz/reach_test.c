@@ -362,7 +362,8 @@ static void sparse_shapes(struct tally *t, const struct mla_case *test)
     for (int64_t i = 0; i < 5; i++)
         clause(t, topk[i], !s->dense && s->topk == 128 * (i + 1));
     clause(t, "K > 4096", !s->dense && s->topk > 4096);
-    clause(t, "dense, keys > 4096", s->dense && s->keys > 4096);
+    clause(t, "dense, a row of more than 4096 keys",
+           s->dense && s->keys > 4096 && s->has_q_pos_offset && s->q_pos_offset >= 4096);
     clause(t, "tiled, a row beyond 136", s->topk_tiled && S > 136);
     clause(t, "tiled, a third tile of rows", s->topk_tiled && S > 256);
     clause(t, "more than 64 threads", s->threads > 64);
@@ -425,6 +426,10 @@ static void sparse_offsets(struct tally *t, const struct mla_sparse_args *s)
     clause(t, "offset S_kv-2", on && keys > 2 && offset == keys - 2);
     clause(t, "offset S_kv-1", on && keys > 2 && offset == keys - 1);
     clause(t, "offset beyond S_kv", on && offset >= keys && offset < INT64_MAX);
+    clause(t, "offset at the end of an int",
+           on && offset - INT32_MAX + 1 >= 0 && offset <= INT32_MAX);
+    clause(t, "offset just beyond an unsigned int",
+           on && offset > UINT32_MAX && offset <= (int64_t)UINT32_MAX + 1);
     clause(t, "offset INT64_MAX", on && offset == INT64_MAX);
     clause(t, "offset inside", on && offset > 1 && offset < keys - 2);
     clause(t, "dense", s->dense);
