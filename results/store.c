@@ -53,6 +53,11 @@ const char *mla_store_message(const struct mla_store *store)
     return store == NULL ? "no store is open" : store->message;
 }
 
+const char *mla_store_notice(const struct mla_store *store)
+{
+    return store == NULL || store->notice == NULL ? "" : store->notice;
+}
+
 bool mla_store_versions(char *text, size_t text_bytes)
 {
     if (text != NULL && text_bytes > 0) {
@@ -85,6 +90,7 @@ static void release(struct mla_store *store)
     mla_sql_finalize(store);
     (void)sqlite3_close(store->db);
     free(store->path);
+    free(store->notice);
     free(store);
 }
 

@@ -58,9 +58,9 @@ static const char *const texts[MLA_SQL_N] = {
         " ON CONFLICT DO UPDATE SET last_seen = excluded.last_seen, last_run = excluded.last_run,"
         " state = CASE state WHEN 'fixed' THEN 'open' ELSE state END,"
         " reason = coalesce(excluded.reason, reason), repro = coalesce(excluded.repro, repro)",
-    [MLA_SQL_FIND_CRASH] =
+    [MLA_SQL_FIND_DEATH] =
         "SELECT v.id FROM verdict AS v JOIN testcase AS t ON t.num = v.testcase WHERE v.run = ?1"
-        " AND t.id = ?2 AND v.kernel = ?3 AND v.verdict IN ('crash', 'timeout') AND v.reason = ?4",
+        " AND t.id = ?2 AND v.kernel = ?3 AND v.reason = ?4",
     [MLA_SQL_INSERT_BENCH] =
         "INSERT INTO bench (run, op, shape, testcase, kernel, is_peer, threads, seconds, spread,"
         " flops, bytes, peak, of_peak, isa, own_isa, of_own_peak, noisy, reps)"

@@ -298,6 +298,16 @@ int mla_options_parse(struct mla_options *options, const char *verb, const char 
     return 0;
 }
 
+/* What opening has to tell, line by line. */
+void mla_options_print_notice(const struct mla_store *store, const char *verb)
+{
+    for (const char *line = mla_store_notice(store); *line != '\0';) {
+        size_t n = strcspn(line, "\n");
+        fprintf(stderr, "mlacheck %s: %.*s\n", verb, (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
 struct mla_store *mla_options_read_store(const struct mla_options *options, const char *verb)
 {
     if (access(options->db, F_OK) == 0)
@@ -310,8 +320,10 @@ struct mla_store *mla_options_store(const struct mla_options *options, const cha
 {
     char message[512];
     struct mla_store *store;
-    if (mla_store_open(options->db, &store, message, sizeof message) == MLA_STORE_OK)
+    if (mla_store_open(options->db, &store, message, sizeof message) == MLA_STORE_OK) {
+        mla_options_print_notice(store, verb);
         return store;
+    }
     mla_options_fail(MLA_EXIT_ENVIRONMENT, verb, "--db: %s", message);
     return NULL;
 }
