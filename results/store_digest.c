@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 /* SQLite gives it zeroed. */
 struct state {
@@ -117,12 +118,17 @@ int mla_digest_register(sqlite3 *db)
 
 bool mla_uid_make(char uid[MLA_UID_BYTES])
 {
-    /* A name is no test data: nothing that is judged, drawn or compared depends on it, and two machines
-     * that begin the same command in the same second must not agree on it. Hashing host name, pid and
-     * clock would only make that rare: containers share all three. Up to 256 bytes come whole. */
+    /* A name is no test data: nothing that is judged or drawn depends on it, and two machines that begin the
+     * same command at the same time must not agree on it. Hashing host name, pid and clock would only make
+     * that rare: containers share all three. Up to 256 bytes come whole. */
     uint8_t bytes[16];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
+    struct timespec now;
+    if (getrandom(bytes + 8, 8, 0) != 8 || clock_gettime(CLOCK_REALTIME, &now) != 0) {
         return false;
+    }
+    uint64_t ns = (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+    for (int i = 0; i < 8; i++) {
+        bytes[i] = (uint8_t)(ns >> (56 - 8 * i));
     }
     to_hex(bytes, uid);
     return true;

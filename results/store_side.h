@@ -7,7 +7,8 @@
  * instruction set compute on other paths: they are rows of their own.
  *
  * Where several runs of a side judged the same, the latest counts, and with it the others of the same clean
- * commit: the gravest of their verdicts. A changed work tree has no name, so of its runs only the latest counts.
+ * commit: the gravest of their verdicts, so that who failed once failed. A changed work tree has no name, so of
+ * its runs only the latest counts.
  */
 #ifndef MLA_RESULTS_STORE_SIDE_H
 #define MLA_RESULTS_STORE_SIDE_H
@@ -19,13 +20,16 @@ struct mla_store_side;
 /* Texts live until the next row. */
 struct mla_side_row {
     const char *id, *op, *family, *kernel, *sanitizer, *isa;
-    const char *verdict; /* the gravest, and of its latest run: */
-    const char *reason;  /* may be "" */
-    int64_t run, number; /* its run; its verdict's number, for mla_store_side_figure */
-    double max_ratio;    /* the worst of all that count; inf, NaN; negative: none */
+    const char *verdict;  /* the gravest, and of its latest run: */
+    const char *reason;   /* may be "" */
+    const char *relation; /* that it is about; "": the plain verdict */
+    int64_t run, number;  /* its run; its verdict's number, for mla_store_side_figure */
+    double max_ratio;     /* the worst of all that count; inf, NaN; negative: none */
     double output_hash; /* of the outputs; 0: none was stored; -1: not the same in all that count */
+    int64_t relations;  /* bits of those that were looked at in any that counts; -1: not stored */
     int64_t runs_n;     /* how many count */
-    bool is_steady;     /* they gave the same verdict */
+    int64_t judged_n, failed_n; /* verdicts of them that judge; of these, that failed */
+    bool is_steady; /* runs gave the same verdict, and all that judge passed, or failed */
 };
 
 /* What a side is made of. */
@@ -47,6 +51,9 @@ void mla_store_side_close(struct mla_store_side *side);
 struct mla_side_facts mla_store_side_facts(const struct mla_store_side *side);
 /* The next row; NOT_FOUND after the last. */
 int32_t mla_store_side_next(struct mla_store_side *side, struct mla_side_row *row);
+
+/* Is it one of the four verdicts that accuse a kernel? */
+bool mla_side_is_failure(const char *verdict);
 
 /* A statistic of a row's verdict by name. NOT_FOUND where it was not stored. */
 int32_t mla_store_side_figure(struct mla_store_side *side, const struct mla_side_row *row,

@@ -71,7 +71,7 @@ int32_t mla_store_side_repro(struct mla_store_side *side, const struct mla_side_
 /* Texts (inf) sort above numbers, which is where they belong. Hunts are left out: they store new worst
  * errors only. */
 #define MEDIANS                                                                                    \
-    ", ranked AS (SELECT t.op, v.kernel, c.sanitizer, c.isa, m.name, c.run, c.started,"            \
+    ", ranked AS (SELECT t.op, v.kernel, c.sanitizer, c.isa, m.name, c.run, c.started, c.uid,"     \
     " c.git_commit, c.dirty, m.value,"                                                             \
     " row_number() OVER (PARTITION BY c.run, t.op, v.kernel, m.name ORDER BY m.value) AS place,"   \
     " count(*) OVER (PARTITION BY c.run, t.op, v.kernel, m.name) AS n"                             \
@@ -81,7 +81,7 @@ int32_t mla_store_side_repro(struct mla_store_side *side, const struct mla_side_
     " AND m.name IN ('max_err_over_bound', 'max_ulp', 'p99_ulp', 'rms_relative', 'bias_se',"       \
     " 'bias_outward_se', 'correctly_rounded_percent', 'chi_square_ratio'))"                        \
     " SELECT op, kernel, sanitizer, isa, name, run, n, value, git_commit, dirty FROM ranked"       \
-    " WHERE place = (n + 1) / 2 ORDER BY 1, 2, 3, 4, 5, started DESC, run DESC"
+    " WHERE place = (n + 1) / 2 ORDER BY 1, 2, 3, 4, 5, started DESC, uid DESC"
 
 #define GROUP_BYTES 1024
 

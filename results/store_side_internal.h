@@ -9,11 +9,12 @@
 #include "results/store_side.h"
 
 #define MLA_SIDE_COMMIT_MAX 128
-#define MLA_SIDE_TEXTS      14 /* columns kept of a row */
+#define MLA_SIDE_TEXTS      16 /* columns kept of a row */
 
-/* The runs of a side: "WITH chosen AS (..)", of those that fit a condition. */
+/* The runs of a side: "WITH chosen AS (..)", of those that fit a condition. The latest is the one that started
+ * last; of several in one second it is said by uid, which no order of merging changes (store_digest.h). */
 #define MLA_SIDE_CHOSEN(condition)                                                                 \
-    "WITH chosen AS (SELECT r.id AS run, r.started, r.command, b.git_commit, b.dirty,"             \
+    "WITH chosen AS (SELECT r.id AS run, r.started, r.uid, r.command, b.git_commit, b.dirty,"      \
     " b.sanitizer, b.isa FROM run AS r JOIN build AS b ON b.id = r.build WHERE " condition ")"
 
 enum mla_side_kind { MLA_SIDE_ALL = 0, MLA_SIDE_RUN, MLA_SIDE_COMMIT };

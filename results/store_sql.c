@@ -27,7 +27,7 @@ static const char *const texts[MLA_SQL_N] = {
     /* That judged: what was timed or hunted since has views of its own. */
     [MLA_SQL_LATEST_RUN] = "SELECT id FROM run WHERE command NOT IN ('bench', 'faults')"
                            " AND command NOT LIKE 'bench %' AND command NOT LIKE 'faults %'"
-                           " ORDER BY started DESC, id DESC LIMIT 1",
+                           " ORDER BY started DESC, uid DESC LIMIT 1",
     /* The first one stays; only what version 1 did not ask for is filled in. */
     [MLA_SQL_INSERT_CASE] =
         "INSERT INTO testcase (id, line, op, family, region, heads, threads, ring_size, batch,"

@@ -20,6 +20,7 @@ enum mla_moved {
     MLA_MOVED_NEW_FAILURE, /* fails in B; A did not judge it. A regression if the kernel failed nowhere in A */
     MLA_MOVED_FIXED,    /* failed in A, passes in B */
     MLA_MOVED_LOST,     /* judged in A, in B unjudged or unsupported */
+    MLA_MOVED_APART,    /* failed in A by a relation that B did not look at */
     MLA_MOVED_UNSTEADY, /* runs of one clean commit disagree */
     MLA_MOVED_BITS,     /* passed twice, with other output bits */
     MLA_MOVED_N
@@ -30,9 +31,11 @@ struct mla_moved_item {
     enum mla_moved moved;
     char id[13];
     size_t group;
-    const char *before, *after; /* verdicts, static; NULL: not in that side */
-    double ratios[2];           /* err/B; negative: none */
-    char *reason, *repro;       /* of B; NULL: none */
+    const char *before, *after;   /* verdicts, static; NULL: not in that side */
+    double ratios[2];             /* err/B; negative: none */
+    int64_t judged[2], failed[2]; /* how often in each side, and how often it failed */
+    const char *unseen; /* a relation that failed in one side and the other did not look at; NULL */
+    char *reason, *repro; /* of B; NULL: none */
 };
 
 /* A kernel on an operation in one kind of build. [0]: A, [1]: B. */

@@ -18,8 +18,10 @@ static const struct {
     [MLA_MOVED_NEW_FAILURE] = {"NEW", "new_failures", "fail in B and were not judged in A"},
     [MLA_MOVED_FIXED] = {"FIXED", "fixed", "failed in A and pass in B"},
     [MLA_MOVED_LOST] = {"LOST", "lost", "were judged in A and are not in B"},
+    [MLA_MOVED_APART] = {"APART", "not_comparable",
+                         "failed in A by a relation that B did not look at: not comparable"},
     [MLA_MOVED_UNSTEADY] = {"UNSTEADY", "unsteady",
-                            "have other verdicts in other runs of a commit"},
+                            "have other verdicts when judged again on the same side"},
     [MLA_MOVED_BITS] = {"BITS", "bits_changed", "pass in both with other output bits"},
 };
 
@@ -121,6 +123,13 @@ static void print_item(const struct mla_compare *c, const struct mla_moved_item 
            item->before == NULL ? "not judged" : item->before,
            item->after == NULL ? "not judged" : item->after, ratio_text(item->ratios[0], a),
            ratio_text(item->ratios[1], b));
+    if (item->unseen != NULL)
+        printf("; %s did not look at relation %s",
+               item->moved == MLA_MOVED_APART ? "not comparable: B" : "A", item->unseen);
+    for (int s = 0; s < 2; s++)
+        if (item->failed[s] > 0 && item->failed[s] < item->judged[s])
+            printf("; flaky in %c: failed %" PRId64 " of %" PRId64, 'A' + s, item->failed[s],
+                   item->judged[s]);
     if (promoted)
         printf("; the kernel failed nowhere in A");
     printf("%s%s\n", item->reason[0] == '\0' ? "" : ": ", item->reason);
@@ -303,8 +312,11 @@ static void json_item(const struct mla_compare *c, const struct mla_moved_item *
     json_ratio(item->ratios[0]);
     putchar(',');
     json_ratio(item->ratios[1]);
-    printf("],\"regression\":%s,\"reason\":",
-           mla_compare_is_regression(c, item) ? "true" : "false");
+    printf("],\"judged\":[%" PRId64 ",%" PRId64 "],\"failed\":[%" PRId64 ",%" PRId64
+           "],\"unseen_relation\":",
+           item->judged[0], item->judged[1], item->failed[0], item->failed[1]);
+    printf(item->unseen == NULL ? "null" : "\"%s\"", item->unseen);
+    printf(",\"regression\":%s,\"reason\":", mla_compare_is_regression(c, item) ? "true" : "false");
     json_text(item->reason);
     printf(",\"repro\":");
     if (item->repro == NULL)

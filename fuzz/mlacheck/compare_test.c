@@ -21,6 +21,7 @@
 #include "fuzz/kernels.h"
 #include "fuzz/mlacheck/compare.h"
 #include "fuzz/record.h"
+#include "fuzz/relations.h"
 
 volatile int mla_interrupted;
 
@@ -126,25 +127,34 @@ static void begin(const char *commit, const char *sanitizer)
     OK(mla_store_begin_run(store, &build, &run, NULL));
 }
 
-static void put(unsigned n, const char *kernel, const char *verdict, double ratio, double hash)
+/* relation: "" for the plain verdict; looked_at: bits of relations, negative: not stored */
+static void put_looked(unsigned n, const char *kernel, const char *verdict, double ratio,
+                       double hash, const char *relation, double looked_at)
 {
     char line[32];
     struct mla_store_case c = {.line = line, .op = "ring", .family = "exact", .region = ""};
-    const struct mla_store_metric metrics[2] = {{"output_hash", hash},
-                                                {"max_err_over_bound", ratio}};
+    const struct mla_store_metric metrics[3] = {
+        {"output_hash", hash}, {"max_err_over_bound", ratio}, {"relations", looked_at}};
     snprintf(c.id, sizeof c.id, "%08x%056d", n, 0);
     snprintf(line, sizeof line, "ring case %u", n);
     const struct mla_store_verdict v = {.testcase = &c,
                                         .kernel = kernel,
                                         .verdict = verdict,
-                                        .relation = "",
+                                        .relation = relation,
                                         .reason = "so it is",
                                         .max_ratio = ratio,
                                         .elements_n = 1,
                                         .metrics = metrics,
-                                        .metrics_n = ratio < 0 ? 0 : 2,
+                                        .metrics_n = ratio < 0       ? 0
+                                                     : looked_at < 0 ? 2
+                                                                     : 3,
                                         .repro = "mlacheck run --this"};
     OK(mla_store_verdict(store, &v));
+}
+
+static void put(unsigned n, const char *kernel, const char *verdict, double ratio, double hash)
+{
+    put_looked(n, kernel, verdict, ratio, hash, "", -1);
 }
 
 /* ---- what moved ---- */
@@ -165,9 +175,11 @@ static void nothing_moved(void **state)
     expect("4 pairs compared, 0 regressions\n");
     expect(
         "{\"paired\":4,\"regressed\":0,\"moved\":{\"regressions\":0,\"new_failures\":0,\"fixed\":0,"
-        "\"lost\":0,\"unsteady\":0,\"bits_changed\":0},\"regressions\":[],\"new_failures\":[],"
+        "\"lost\":0,\"not_comparable\":0,\"unsteady\":0,\"bits_changed\":0},\"regressions\":[],"
+        "\"new_failures\":[],"
         "\"fixed\":[],"
-        "\"lost\":[],\"unsteady\":[],\"bits_changed\":[],\"shifts\":[],\"shift_tests\":0,");
+        "\"lost\":[],\"not_comparable\":[],\"unsteady\":[],\"bits_changed\":[],\"shifts\":[],"
+        "\"shift_tests\":0,");
     expect("\"same_bits\":1,\"changed_bits\":0,\"unknown_bits\":0,\"worst\":[2,2],"
            "\"new_worst\":null}");
     expect_not("kept apart");
@@ -323,7 +335,75 @@ static void now_and_then(void **state)
     close_store();
     assert_int_equal(runs("aaaa", "bbbb"), MLA_EXIT_FAULT);
     expect("REGRESSION ring/k");
+    expect("UNSTEADY ring/k case=000000010000 pass -> crash, err/bound 0.5 -> 0.5; flaky in B: "
+           "failed 1 of 2");
+    expect("\"judged\":[1,2],\"failed\":[0,1],");
+}
+
+/* The same in one run: who failed once failed. */
+static void again_in_a_run(void **state)
+{
+    (void)state;
+    open_store(db);
+    begin("aaaa1", "");
+    put(1, "k", "pass", 0.5, 1);
+    put(1, "k", "pass", 0.5, 1);
+    begin("bbbb1", "");
+    put(1, "k", "pass", 0.5, 1);
+    put(1, "k", "fail-certain", 2, 1);
+    put(1, "k", "pass", 0.5, 1);
+    close_store();
+    assert_int_equal(runs("1", "2"), MLA_EXIT_FAULT);
+    expect(
+        "REGRESSION ring/k case=000000010000 pass -> fail-certain, err/bound 0.5 -> 2; flaky in B: "
+        "failed 1 of 3: so it is");
     expect("UNSTEADY ring/k");
+    assert_int_equal(runs("2", "1"), MLA_EXIT_PASSED);
+    expect("FIXED ring/k case=000000010000 fail-certain -> pass, err/bound 2 -> 0.5; flaky in A: "
+           "failed 1 "
+           "of 3");
+}
+
+/* A failure by a relation is fixed only where the other side looked at it, and worse only where it did too. */
+static void relations_apart(void **state)
+{
+    size_t n, heads = 0;
+    const struct mla_relation *relations = mla_relations(&n);
+    (void)state;
+    while (strcmp(relations[heads].name, "heads") != 0)
+        heads++;
+    open_store(db);
+    begin("aaaa1", "");
+    put_looked(1, "k", "fail-certain", 0.5, 1, "heads", (double)(1u << heads));
+    begin("bbbb1", ""); /* --no-relations */
+    put_looked(1, "k", "pass", 0.5, 1, "", 0);
+    begin("cccc1", "");
+    put_looked(1, "k", "pass", 0.5, 1, "", (double)(1u << heads));
+    begin("dddd1", ""); /* by an older mlacheck */
+    put(1, "k", "pass", 0.5, 1);
+    begin("eeee1", "");
+    put_looked(1, "k", "fail-certain", 0.5, 1, "", 0);
+    close_store();
+    for (int other = 2; other <= 4; other += 2) {
+        assert_int_equal(runs("1", other == 2 ? "2" : "4"), MLA_EXIT_PASSED);
+        expect("APART ring/k case=000000010000 fail-certain -> pass, err/bound 0.5 -> 0.5; not "
+               "comparable: "
+               "B did not look at relation heads");
+        expect("1 failed in A by a relation that B did not look at: not comparable\n");
+        expect("\"fixed\":0,\"lost\":0,\"not_comparable\":1,");
+    }
+    assert_int_equal(runs("1", "3"), MLA_EXIT_PASSED);
+    expect("1 failed in A and pass in B");
+    assert_int_equal(runs("5", "2"), MLA_EXIT_PASSED); /* the plain verdict failed: fixed */
+    expect("1 failed in A and pass in B");
+    /* As on a case that A did not judge. */
+    assert_int_equal(runs("2", "1"), MLA_EXIT_FAULT);
+    expect("REGRESSION ring/k case=000000010000 pass -> fail-certain, err/bound 0.5 -> 0.5; A did "
+           "not look "
+           "at relation heads; the kernel failed nowhere in A");
+    expect("1 fail in B and were not judged in A");
+    assert_int_equal(runs("3", "1"), MLA_EXIT_FAULT);
+    expect("1 passed in A and fail in B");
 }
 
 /* The medians of n runs of each side, all of B's above all of A's. */
@@ -540,6 +620,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(many, setup, teardown),
         cmocka_unit_test_setup_teardown(builds_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(now_and_then, setup, teardown),
+        cmocka_unit_test_setup_teardown(again_in_a_run, setup, teardown),
+        cmocka_unit_test_setup_teardown(relations_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(shifts, setup, teardown),
         cmocka_unit_test_setup_teardown(files, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_words, setup, teardown),
