@@ -81,6 +81,12 @@ static void write_escaped(FILE *file, const char *text, const struct escape *esc
     }
 }
 
+void mla_text_plain(FILE *file, const char *text)
+{
+    static const struct escape nothing[] = {{0, NULL}};
+    write_escaped(file, text, nothing);
+}
+
 void mla_text_html(FILE *file, const char *text)
 {
     static const struct escape escapes[] = {{'&', "&amp;"},  {'<', "&lt;"},   {'>', "&gt;"},
@@ -121,7 +127,6 @@ void mla_text_markdown(FILE *file, const char *text)
 void mla_text_code(FILE *file, const char *text)
 {
     /* The fence must be longer than every row of backquotes within. */
-    static const struct escape nothing[] = {{0, NULL}};
     size_t longest = 0, row = 0;
     for (const char *p = text != NULL ? text : ""; *p != '\0'; p++) {
         row = *p == '`' ? row + 1 : 0;
@@ -131,7 +136,7 @@ void mla_text_code(FILE *file, const char *text)
         fputc('`', file);
     }
     fputc(' ', file);
-    write_escaped(file, text, nothing);
+    mla_text_plain(file, text);
     fputc(' ', file);
     for (size_t i = 0; i <= longest; i++) {
         fputc('`', file);

@@ -10,7 +10,8 @@
 
 #include <stdio.h>
 
-void mla_text_html(FILE *file, const char *text); /* and XML: content and quoted attributes */
+void mla_text_plain(FILE *file, const char *text); /* a line, or a part of one, of a terminal */
+void mla_text_html(FILE *file, const char *text);  /* and XML: content and quoted attributes */
 void mla_text_csv(FILE *file, const char *text); /* a quoted cell; ' before what begins a formula */
 void mla_text_json(FILE *file, const char *text);     /* with its quotes */
 void mla_text_markdown(FILE *file, const char *text); /* also within a table */

@@ -64,17 +64,6 @@ static const char help[] =
 #define TRIES      3
 #define TRIES_MOST 200
 
-void mla_bisect_print_json(const char *text)
-{
-    putchar('"');
-    for (const char *c = text; *c != '\0'; c++)
-        printf((unsigned char)*c < ' '   ? "\\u%04x"
-               : *c == '"' || *c == '\\' ? "\\%c"
-                                         : "%c",
-               (unsigned char)*c);
-    putchar('"');
-}
-
 /* ---- the case ---- */
 
 static int read_line(struct mla_bisect *b, const char *flag, const char *line)

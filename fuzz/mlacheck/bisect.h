@@ -159,7 +159,4 @@ void mla_bisect_describe(const struct mla_store_step *step, char *text, size_t t
 int mla_bisect_search(struct mla_bisect *b);
 int mla_bisect_configuration(struct mla_bisect *b);
 
-/* A text in quotes, as JSON has it. */
-void mla_bisect_print_json(const char *text);
-
 #endif

@@ -22,7 +22,7 @@
 /* In the child; only what may be called between fork and exec. */
 static void become(const struct mla_child *child, pid_t parent)
 {
-    int null = open("/dev/null", O_RDONLY);
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     setpgid(0, 0);
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -15,6 +15,7 @@
 
 #include "fuzz/mlacheck/bisect.h"
 #include "fuzz/record.h"
+#include "results/report_text.h"
 
 #define SETTINGS_MAX 16
 
@@ -218,7 +219,11 @@ static int ask(const struct configuration *c, unsigned mask, bool sure, bool is_
         return code;
     *outcome = step->outcome;
     mla_bisect_describe(step, text, sizeof text);
-    printf("%-4s %s\n     %s\n", names[step->outcome], all, text);
+    printf("%-4s ", names[step->outcome]);
+    mla_text_plain(stdout, all);
+    fputs("\n     ", stdout);
+    mla_text_plain(stdout, text);
+    putchar('\n');
     fflush(stdout);
     return step->tries == before && before > 0 ? 0 : mla_bisect_store(c->b, step);
 }
@@ -287,7 +292,7 @@ static int report(const struct configuration *c, unsigned mask)
     for (int i = 0; i < c->n; i++)
         if ((mask >> i & 1) != 0) {
             printf("%s", comma);
-            mla_bisect_print_json(c->settings[i].key);
+            mla_text_json(stdout, c->settings[i].key);
             comma = ",";
         }
     printf("],\"steps\":%zu,\"steady\":%s}\n", c->b->steps_n, c->b->passes == 0 ? "true" : "false");

@@ -6,6 +6,7 @@
  * point the commands they run at another repository (bisect.c removes them).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ int mla_bisect_git(const struct mla_bisect *b, const char *const *arguments, cha
         argv[n++] = arguments[i];
     }
     FILE *file = tmpfile();
-    if (file == NULL)
+    if (file == NULL || fcntl(fileno(file), F_SETFD, FD_CLOEXEC) != 0)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "bisect", "no temporary file: %s",
                                 strerror(errno));
     struct mla_child child = {.argv = argv, .out = fileno(file), .error = -1};

@@ -26,6 +26,7 @@
 #include "fuzz/call.h"
 #include "fuzz/mlacheck/bisect.h"
 #include "fuzz/record.h"
+#include "results/report_text.h"
 
 #define GOODS_MAX 1024
 
@@ -52,6 +53,19 @@ static const char *last_bad(const struct mla_bisect *b)
         if (b->steps[i].outcome == MLA_STORE_BAD)
             bad = b->steps[i].commit;
     return bad;
+}
+
+/* Keep that order: a commit that was skipped when others were asked, and is bad now, stands before them. */
+static void put_last(struct mla_bisect *b, const char *commit)
+{
+    size_t i = 0;
+    while (i < b->steps_n && strcmp(b->steps[i].commit, commit) != 0)
+        i++;
+    if (i == b->steps_n || b->steps[i].outcome != MLA_STORE_BAD)
+        return;
+    struct mla_store_step step = b->steps[i];
+    memmove(&b->steps[i], &b->steps[i + 1], (b->steps_n - i - 1) * sizeof step);
+    b->steps[b->steps_n - 1] = step;
 }
 
 static void split(struct candidates *c)
@@ -122,7 +136,11 @@ static void print_step(const struct mla_bisect *b, const struct mla_store_step *
     char text[700], subject[100];
     mla_bisect_describe(step, text, sizeof text);
     mla_bisect_subject(b, step->commit, subject, sizeof subject);
-    printf("%-4s %.12s  %s\n     %s\n", names[step->outcome], step->commit, subject, text);
+    printf("%-4s %.12s  ", names[step->outcome], step->commit);
+    mla_text_plain(stdout, subject);
+    fputs("\n     ", stdout);
+    mla_text_plain(stdout, text);
+    putchar('\n');
     fflush(stdout);
 }
 
@@ -257,6 +275,7 @@ static int narrow(struct mla_bisect *b, struct candidates *c)
                    (int)ceil(log2((double)c->n)));
             fflush(stdout);
             code = ask(b, commit, false, false);
+            put_last(b, commit);
         }
         free_candidates(c);
     }
@@ -295,6 +314,15 @@ static int store_answer(struct mla_bisect *b, const struct candidates *c)
               : mla_options_fail(MLA_EXIT_ENVIRONMENT, "bisect", "%s", mla_store_message(b->store));
 }
 
+static void print_lines(char *text)
+{
+    char *next = text;
+    while ((text = strsep(&next, "\n")) != NULL) {
+        mla_text_plain(stdout, text);
+        putchar('\n');
+    }
+}
+
 /* What git says of the commit, and the command that shows the fault again. */
 static int print_commit(struct mla_bisect *b, const char *commit)
 {
@@ -311,8 +339,9 @@ static int print_commit(struct mla_bisect *b, const char *commit)
         const struct mla_store_step *step = mla_bisect_step(b, commit, "");
         mla_case_format(&b->test, line);
         spec_of(b, path, spec, sizeof spec);
-        printf("%s\n%s\n", show, step == NULL ? "" : step->text);
-        printf("  repro: %s%s\n", mla_record_repro(spec, line, b->options.plain_oracle, repro),
+        print_lines(show);
+        mla_text_plain(stdout, step == NULL ? "" : step->text);
+        printf("\n  repro: %s%s\n", mla_record_repro(spec, line, b->options.plain_oracle, repro),
                b->options.all_relations ? " --relations" : "");
     }
     free(show);

@@ -64,18 +64,16 @@ int mla_bisect_store(struct mla_bisect *b, const struct mla_store_step *step)
 
 /* ---- its name ---- */
 
-/* SHA-256 of this program's file; what it was built from where that cannot be read. */
-static void judge_hash(char hex[65])
+/* SHA-256 of a file. false, and hex "": it cannot be opened. */
+static bool file_hash(const char *path, char hex[65])
 {
     struct sha256_ctx hash;
     uint8_t bytes[65536], digest[SHA256_DIGEST_SIZE];
-    struct mla_store_build build = mla_build_describe();
-    FILE *file = fopen("/proc/self/exe", "rbe");
+    FILE *file = fopen(path, "rbe");
     size_t n;
-    if (file == NULL) {
-        mla_bisect_hash(hex, build.commit, build.compiler, build.flags, NULL);
-        return;
-    }
+    hex[0] = '\0';
+    if (file == NULL)
+        return false;
     sha256_init(&hash);
     while ((n = fread(bytes, 1, sizeof bytes, file)) > 0)
         sha256_update(&hash, n, bytes);
@@ -83,30 +81,27 @@ static void judge_hash(char hex[65])
     sha256_digest(&hash, sizeof digest, digest);
     for (size_t i = 0; i < sizeof digest; i++)
         snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    return true;
 }
 
-/* SHA-256 of a plug-in that is not built here; "" where the kernel is one of ours. */
+/* Of this program's file; of what it was built from where that cannot be read. */
+static void judge_hash(char hex[65])
+{
+    struct mla_store_build build = mla_build_describe();
+    if (!file_hash("/proc/self/exe", hex))
+        mla_bisect_hash(hex, build.commit, build.compiler, build.flags, NULL);
+}
+
+/* Of a plug-in that is not built here, named "PATH.so:NAME" or "PATH.so", a comma after it or not; "" where
+ * the kernel is one of ours. */
 static void plugin_hash(const char *spec, char hex[65])
 {
     char path[MLA_BISECT_PATH];
-    struct sha256_ctx hash;
-    uint8_t bytes[65536], digest[SHA256_DIGEST_SIZE];
-    size_t n = strcspn(spec, ",");
-    const char *cut = strstr(spec, ".so");
-    hex[0] = '\0';
-    if (cut == NULL || cut + 3 > spec + n)
-        return;
-    snprintf(path, sizeof path, "%.*s", (int)(cut + 3 - spec), spec);
-    FILE *file = fopen(path, "rbe");
-    if (file == NULL)
-        return;
-    sha256_init(&hash);
-    while ((n = fread(bytes, 1, sizeof bytes, file)) > 0)
-        sha256_update(&hash, n, bytes);
-    fclose(file);
-    sha256_digest(&hash, sizeof digest, digest);
-    for (size_t i = 0; i < sizeof digest; i++)
-        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    snprintf(path, sizeof path, "%.*s", (int)strcspn(spec, ","), spec);
+    char *name = strstr(path, ".so:");
+    if (name != NULL)
+        name[3] = '\0';
+    (void)file_hash(path, hex);
 }
 
 static void search_key(const struct mla_bisect *b, const char *line, const char *good,

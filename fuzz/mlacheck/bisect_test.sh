@@ -6,12 +6,12 @@ set -u
 bin=$1 project=$2
 mlacheck=$bin/mlacheck
 . "$(dirname "${BASH_SOURCE[0]}")/check.sh"
-command -v git >/dev/null || { echo 'no git: nothing can be tested'; exit 77; }
+needs timeout git cc setsid flock sha256sum
 
 line='sparse v=1 S=1 S_kv=128 H=16 Rr=64 K=128 tiled=0 dense=0 offset=- order=mx4 cores=1 threads=1 scale=0x1.555556p-5 family=upstream region=normal amount=0 indices=sorted poison=nan stats=1 seed=1 rows=0 row_seed=1 slow=0 set=- put=-'
+unset CC CFLAGS $(git rev-parse --local-env-vars)
 export LC_ALL=C GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 export FLAKY_FILE=$dir/flaky BUILDS=$dir/builds STOP=$dir/stop SCRATCH=$dir
-unset CC CFLAGS
 repo=$dir/repo db=$dir/x.db
 : >"$FLAKY_FILE"
 
@@ -117,6 +117,9 @@ check 'no condition' 2 'FIGURE>NUMBER' "${found[@]}" --where max_ulp
 check 'two questions' 2 'exclude' "${found[@]}" --where 'max_ulp>1' --bits
 check 'build without plug-in' 2 'belong together' "$mlacheck" bisect --case "$line" --good x --build true
 check 'no repository' 2 'must be a git repository' "${found[@]}" --repo "$dir"
+check 'a plug-in outside the tree' 2 'must be a path in the tree' "${found[@]}" --plugin ../mine.so
+check 'by a detour' 2 'must be a path in the tree' "${found[@]}" --plugin x/../../mine.so
+check 'dots in a name are none' 2 "--good 'nothing'" "${found[@]}" --plugin a..b/..mine.so --good nothing
 check 'not our own' 2 "not mlacheck's" "$mlacheck" bisect --case "$line" --repo "$repo" --good HEAD~1
 check 'a stored case, no database' 3 'none.db' "$mlacheck" bisect 12345678 --repo "$repo" --good HEAD~1 \
     --build x --plugin y --db "$dir/none.db"
@@ -161,6 +164,19 @@ cp "$BUILDS" "$dir/before"
 check 'again' 1 "first bad commit: $(step 24)" "${found[@]}"
 check 'at no cost' 0 '' cmp "$BUILDS" "$dir/before"
 
+# What a commit says steers no terminal: neither by a control character nor by one that UTF-8 spells in two bytes.
+author() { export GIT_AUTHOR_NAME=$1 GIT_AUTHOR_EMAIL=a@example.com GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@example.com; }
+author $'A\e]0;title\aB'
+git clone -q "$repo" "$dir/loud" && git -C "$dir/loud" reset -q --hard "$(step 11)"
+for i in 11 24; do
+    printf '#define STEP %s\n#define FLAKY 20\n/* loud */\n' "$i" >"$dir/loud/step.h"
+    git -C "$dir/loud" commit -qam $'Step \e[31m'"$i"$' \xc2\x9b2J'
+done
+check 'a loud commit' 1 '[31m24' bash -c '"$@" | tee "$0"; exit "${PIPESTATUS[0]}"' \
+    "$dir/said" "${bisect[@]}" --repo "$dir/loud" --good HEAD~2 --tries 1
+check 'its author' 0 ']0;title' cat "$dir/said"
+check 'say nothing to the terminal' 1 '' grep -q $'[[:cntrl:]]\\|\xc2[\x80-\x9f]' "$dir/said"
+
 # Other questions: bits and figures changed earlier. The case and the kernel may come from a finding.
 found+=(--tries 1)
 check 'bits' 1 "first bad commit: $(step 12)" "${found[@]}" --bits --bad "$(step 18)"
@@ -174,6 +190,37 @@ check 'its kernel is the one of the finding' 0 'mine.so:mine' bash -c "sed 's/[0
 check 'a build that takes too long' 2 'took longer than 0.2 s' "${finding[@]}" --good "$(step 22)" --build 'sleep 9' --time 0.2
 check 'a build that makes nothing' 2 'made no mine.so' "${finding[@]}" --good "$(step 22)" --build true
 check 'a changed command builds anew' 0 '3' bash -c "ls -d '$dir'/y.db.bisect/* | wc -l"
+
+# What could not be built is asked again once its .failed is removed, and is then as good an answer as any.
+able=("${found[@]}" --good "$(step 22)" --bad "$(step 26)"
+    --build 'grep -q "STEP 24" step.h && [ ! -e "$SCRATCH/able" ] && exit 125; . "$SCRATCH/build.sh"')
+check 'a commit that lacks something' 1 'one of 2' "${able[@]}"
+touch "$dir/able"
+check 'stays skipped' 1 'one of 2' "${able[@]}"
+rm "$dir"/x.db.bisect/*/"$(step 24)".failed
+check 'until its .failed is removed' 1 "first bad commit: $(step 24)" "${able[@]}"
+check 'which stays the answer' 1 "first bad commit: $(step 24)" timeout 60 "${able[@]}"
+
+# A server that a build leaves running, in a session of its own, holds nothing up, and has no file of ours but
+# the lock, which tells of builds whose search was killed. (The shell keeps its own from 10 on.)
+: >"$dir/server"
+serving=("${found[@]}" --good "$(step 22)" --bad "$(step 26)"
+    --build 'setsid sh -c "echo \$\$; exec sleep 100" >>"$SCRATCH/server" & ls -l /proc/$$/fd >"$SCRATCH/open"; . "$SCRATCH/build.sh"')
+check 'a build that starts a server' 1 "first bad commit: $(step 24)" "${serving[@]}"
+check 'it outlives the search' 0 '' kill -0 $(cat "$dir/server")
+check 'and holds no lock' 0 '' flock -n "$(ls -td "$dir"/x.db.bisect/* | head -n 1)/lock" true
+kill $(cat "$dir/server")
+sed -n 's/.* [3-9] -> //p' "$dir/open" | grep -E 'x\.db|deleted' >"$dir/theirs"
+check 'builds have the lock' 0 '/lock' cat "$dir/theirs"
+check 'and nothing else of ours' 1 '' grep -v '/lock$' "$dir/theirs"
+
+# A build that removes its work tree's .git ends the search, with the repository around it as it was.
+git clone -q "$repo" "$dir/outer" && echo '/* changed */' >>"$dir/outer/step.h" && cp "$dir/outer/step.h" "$dir/changed"
+check 'a build that removes .git' 3 'could not be checked out' "${found[@]}" --repo "$dir/outer" --db "$dir/outer/o.db" \
+    --build 'rm .git; cc -shared -fPIC -I. -o mine.so "$SCRATCH/step.c" "$SCRATCH/mine.o" -lm'
+check 'the file around it' 0 '' cmp "$dir/changed" "$dir/outer/step.h"
+check 'and its commit' 0 "$(step 64)" git -C "$dir/outer" rev-parse HEAD
+check 'and its branch' 0 'refs/heads/main' git -C "$dir/outer" symbolic-ref HEAD
 
 # A fault that shows now and then: one failure is enough for a bad commit, a good one needs many passes.
 check 'an unsteady fault' 1 "first bad commit: $(step 20)" bash -c '"$@" | tee "$0"; exit "${PIPESTATUS[0]}"' \
@@ -205,6 +252,17 @@ check 'no bad configuration' 2 'the second --config is not bad' "${config[@]}" -
     --config threads=1 --config threads=2
 check 'the kernel' 1 '"settings":["kernel"]' "${config[@]}" --config kernel=scalar,threads=1,poison=nan \
     --config kernel=fault:canary-nan,threads=2,poison=huge
+# A plug-in that is not built here is part of the question: built anew, it is judged anew.
+printf '#define STEP 5\n#define FLAKY 20\n' >"$dir/step.h"
+plug() { cc -shared -fPIC -I"$dir" "$1" -o "$dir/k.so" "$dir/step.c" "$dir/mine.o" -lm; }
+given=("${config[@]}" --no-relations --kernel "$dir/k.so:mine" --config threads=1 --config threads=2)
+named=("${config[@]}" --no-relations --config "threads=1,kernel=$dir/k.so:mine" --config "threads=2,kernel=$dir/k.so:mine")
+plug -DSPOIL
+check 'a plug-in as it is' 1 '"settings":["threads"]' "${given[@]}"
+check 'named by a configuration' 1 '"settings":["threads"]' "${named[@]}"
+plug -DSPOIL=0
+check 'built anew' 2 'the second --config is not bad' "${given[@]}"
+check 'likewise' 2 'the second --config is not bad' "${named[@]}"
 check 'settings that only matter together' 1 '"settings":["threads","cflags"]' "${config[@]}" --no-relations \
     --repo "$repo" --build '. "$SCRATCH/build.sh"' --plugin mine.so --bad "$(step 5)" \
     --config threads=1,poison=nan,cflags=-O0 --config threads=2,poison=huge,cflags=-DSPOIL
@@ -225,7 +283,7 @@ echo 'add_library(mla_impl STATIC registry.c)' >"$dir/own/impl/CMakeLists.txt"
 echo '#include "impl/mla_kernel.h"
 const struct mla_kernel *const *mla_registry_kernels(size_t *n);' >"$dir/own/impl/registry.h"
 sed 's/mla_plugin_kernels/mla_registry_kernels/' "$dir/own/impl/example_plugin.c" >"$dir/own/impl/registry.c"
-export GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@example.com GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@example.com
+author A
 export GIT_AUTHOR_DATE='1700000000 +0000' GIT_COMMITTER_DATE='1700000000 +0000'
 commit() { git -C "$dir/own" add -A && git -C "$dir/own" commit -qm "$1"; }
 git init -q -b main "$dir/own"

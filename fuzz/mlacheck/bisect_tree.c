@@ -50,8 +50,9 @@ int mla_bisect_folder(struct mla_bisect *b)
 }
 
 /*
- * One search at a time. The descriptor is inherited on purpose: while a build lives on whose search was
- * killed, it is not yet our turn.
+ * One search at a time. The descriptor is the only one that is inherited, on purpose: while a build lives on
+ * whose search was killed, it is not yet our turn. A search that ends unlocks it for all who hold it, or a
+ * server that a build has started would keep the next one out.
  */
 static int take_lock(struct mla_bisect *b)
 {
@@ -129,6 +130,7 @@ void mla_bisect_tree_end(struct mla_bisect *b)
         return;
     mla_bisect_inside(b, "tree", tree);
     remove_tree(b, tree);
+    (void)flock(b->lock, LOCK_UN);
     close(b->lock);
     b->lock = -1;
 }

@@ -3,6 +3,14 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 passed=0 failed=0
 
+# needs TOOL..: end the test, as one that was skipped, where one is missing
+needs() {
+    local tool
+    for tool; do
+        command -v "$tool" >/dev/null || { echo "no $tool: nothing can be tested"; exit 77; }
+    done
+}
+
 # check NAME EXPECTED_CODE EXPECTED_TEXT command...: exit code, and a text somewhere in the output
 check() {
     local name=$1 code=$2 text=$3 out status

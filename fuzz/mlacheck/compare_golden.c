@@ -16,6 +16,7 @@
 #include "fuzz/mlacheck/golden.h"
 #include "fuzz/number.h"
 #include "impl/registry.h"
+#include "results/report_text.h"
 
 #define TEXT_MAX 1024
 
@@ -262,8 +263,11 @@ static void sum_up(struct summary *s)
 
 static void say(const char *word, const struct mla_golden_row *row, const char *text)
 {
-    printf("%s %s/%s on %s%s%s\n", word, row->op, row->kernel, row->set,
-           text[0] == '\0' ? "" : ": ", text);
+    printf("%s %s/", word, row->op);
+    mla_text_plain(stdout, row->kernel);
+    fputs(" on ", stdout);
+    mla_text_plain(stdout, row->set);
+    printf("%s%s\n", text[0] == '\0' ? "" : ": ", text);
 }
 
 static bool is_unusable(const struct summary *s, size_t i)

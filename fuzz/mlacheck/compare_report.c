@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fuzz/mlacheck/compare.h"
+#include "results/report_text.h"
 
 #define SHOWN_MAX 20 /* of one kind, without --verbose */
 
@@ -35,18 +36,6 @@ static const char *ratio_text(double ratio, char text[32])
     return text;
 }
 
-static void json_text(const char *text)
-{
-    putchar('"');
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
-        if (*c < ' ')
-            printf("\\u%04x", *c);
-        else
-            printf(*c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
-    }
-    putchar('"');
-}
-
 /* JSON has no inf and no nan: texts, as everywhere in mlacheck. */
 static void json_ratio(double ratio)
 {
@@ -56,20 +45,42 @@ static void json_ratio(double ratio)
         printf(isfinite(ratio) ? "%.6g" : "\"%g\"", ratio);
 }
 
+/* ,"name":"text" */
+static void json_member(const char *name, const char *text)
+{
+    printf(",\"%s\":", name);
+    mla_text_json(stdout, text);
+}
+
+/* Texts of a database may be anything: nothing of them but letters reaches the terminal. */
+static void print_padded(const char *text, size_t width)
+{
+    mla_text_plain(stdout, text);
+    for (size_t i = strlen(text); i < width; i++)
+        putchar(' ');
+}
+
 /* "ring/scalar", and the sanitizer of its build where it has one. */
 static void print_who(const struct mla_compare_group *g)
 {
-    printf("%s/%s", g->op, g->kernel);
-    if (g->sanitizer[0] != '\0')
-        printf(" (%s)", g->sanitizer);
+    printf("%s/", g->op);
+    mla_text_plain(stdout, g->kernel);
+    if (g->sanitizer[0] != '\0') {
+        fputs(" (", stdout);
+        mla_text_plain(stdout, g->sanitizer);
+        putchar(')');
+    }
 }
 
 /* ---- the sides ---- */
 
 static void print_side(const struct mla_compare *c, int s)
 {
+    char commit[20];
     struct mla_side_facts f = mla_store_side_facts(c->sides[s]);
-    printf("%c: %s: ", 'A' + s, c->names[s]);
+    printf("%c: ", 'A' + s);
+    mla_text_plain(stdout, c->names[s]);
+    fputs(": ", stdout);
     if (f.runs_n == 1)
         printf("run %" PRId64 ", ", f.first_run);
     else
@@ -77,7 +88,11 @@ static void print_side(const struct mla_compare *c, int s)
                f.last_run);
     if (f.commits_n > 1)
         printf("%" PRId64 " commits, the latest ", f.commits_n);
-    printf("commit %.12s%s\n", f.commit, strstr(f.commit, "-dirty") != NULL ? "-dirty" : "");
+    fputs("commit ", stdout);
+    snprintf(commit, sizeof commit, "%.12s%s", f.commit,
+             strstr(f.commit, "-dirty") != NULL ? "-dirty" : "");
+    mla_text_plain(stdout, commit);
+    putchar('\n');
     if (f.tallied > 0)
         printf("%c: %" PRId64 " cases of hunts were counted without a row: not compared\n", 'A' + s,
                f.tallied);
@@ -94,6 +109,17 @@ static bool has_kind(const struct mla_compare *c, int side, const struct mla_com
     return false;
 }
 
+static void print_kind(const struct mla_compare_group *g, int side)
+{
+    fputs(g->sanitizer[0] == '\0' ? "kept apart: builds with no sanitizer"
+                                  : "kept apart: builds with sanitizer ",
+          stdout);
+    mla_text_plain(stdout, g->sanitizer);
+    fputs(" for ", stdout);
+    mla_text_plain(stdout, g->isa);
+    printf(" are only in %c\n", 'A' + side);
+}
+
 /* Builds that only one side has: their figures have no partner. Each kind once. */
 static void print_apart(const struct mla_compare *c)
 {
@@ -105,9 +131,7 @@ static void print_apart(const struct mla_compare *c)
                             strcmp(c->groups[j].isa, g->isa) == 0);
         for (int s = 0; s < 2 && !said; s++)
             if (has_kind(c, s, g) && !has_kind(c, 1 - s, g))
-                printf("kept apart: builds with %s%s for %s are only in %c\n",
-                       g->sanitizer[0] == '\0' ? "no sanitizer" : "sanitizer ", g->sanitizer,
-                       g->isa, 'A' + s);
+                print_kind(g, s);
     }
 }
 
@@ -132,9 +156,11 @@ static void print_item(const struct mla_compare *c, const struct mla_moved_item 
                    item->judged[s]);
     if (promoted)
         printf("; the kernel failed nowhere in A");
-    printf("%s%s\n", item->reason[0] == '\0' ? "" : ": ", item->reason);
-    if (item->repro != NULL)
-        printf("  repro: %s\n", item->repro);
+    fputs(item->reason[0] == '\0' ? "" : ": ", stdout);
+    mla_text_plain(stdout, item->reason);
+    fputs(item->repro == NULL ? "" : "\n  repro: ", stdout);
+    mla_text_plain(stdout, item->repro);
+    putchar('\n');
 }
 
 static void print_items(const struct mla_compare *c, enum mla_moved moved)
@@ -189,16 +215,20 @@ static void print_worst(const struct mla_compare *c)
 
 static void print_groups(const struct mla_compare *c)
 {
-    char a[32], b[32];
+    char a[32], b[32], build[9];
     printf("%-6s %-28s %-8s %7s %7s %7s %8s %8s %9s %9s %9s %10s %10s\n", "op", "kernel", "build",
            "paired", "only A", "only B", "failed A", "failed B", "same bits", "new bits", "unknown",
            "worst A", "worst B");
     for (size_t i = 0; i < c->groups_n; i++) {
         const struct mla_compare_group *g = &c->groups[i];
-        printf("%-6s %-28s %-8.8s %7" PRId64 " %7" PRId64 " %7" PRId64 " %8" PRId64 " %8" PRId64
-               " %9" PRId64 " %9" PRId64 " %9" PRId64 " %10s %10s\n",
-               g->op, g->kernel, g->sanitizer[0] == '\0' ? "plain" : g->sanitizer, g->paired,
-               g->only[0], g->only[1], g->failed[0], g->failed[1], g->same_bits,
+        printf("%-6s ", g->op);
+        print_padded(g->kernel, 28);
+        snprintf(build, sizeof build, "%s", g->sanitizer[0] == '\0' ? "plain" : g->sanitizer);
+        putchar(' ');
+        print_padded(build, 8);
+        printf(" %7" PRId64 " %7" PRId64 " %7" PRId64 " %8" PRId64 " %8" PRId64 " %9" PRId64
+               " %9" PRId64 " %9" PRId64 " %10s %10s\n",
+               g->paired, g->only[0], g->only[1], g->failed[0], g->failed[1], g->same_bits,
                g->count[MLA_MOVED_BITS], g->no_bits, ratio_text(g->worst[0], a),
                ratio_text(g->worst[1], b));
     }
@@ -239,8 +269,13 @@ static bool measure(const struct mla_compare_sample *a, const struct mla_compare
 static void print_shift(const struct mla_compare_sample *a, const struct mla_compare_sample *b,
                         const struct shift *shift)
 {
-    printf("SHIFT %s/%s%s%s %s: median %.6g of %zu runs -> %.6g of %zu runs, p = %.2g%s", a->op,
-           a->kernel, a->sanitizer[0] == '\0' ? "" : " ", a->sanitizer, a->name, shift->medians[0],
+    printf("SHIFT %s/", a->op);
+    mla_text_plain(stdout, a->kernel);
+    fputs(a->sanitizer[0] == '\0' ? "" : " ", stdout);
+    mla_text_plain(stdout, a->sanitizer);
+    putchar(' ');
+    mla_text_plain(stdout, a->name);
+    printf(": median %.6g of %zu runs -> %.6g of %zu runs, p = %.2g%s", shift->medians[0],
            shift->runs[0], shift->medians[1], shift->runs[1], shift->test.p,
            shift->test.exact ? "" : " (with ties)");
     printf(" (cases a run: A %" PRId64 " to %" PRId64 ", B %" PRId64 " to %" PRId64 ")\n",
@@ -249,11 +284,12 @@ static void print_shift(const struct mla_compare_sample *a, const struct mla_com
 
 static void json_shift(const struct mla_compare_sample *a, const struct shift *shift, bool first)
 {
-    printf("%s{\"op\":\"%s\",\"kernel\":", first ? "" : ",", a->op);
-    json_text(a->kernel);
-    printf(
-        ",\"sanitizer\":\"%s\",\"isa\":\"%s\",\"metric\":\"%s\",\"runs\":[%zu,%zu],\"medians\":[",
-        a->sanitizer, a->isa, a->name, shift->runs[0], shift->runs[1]);
+    printf("%s{\"op\":\"%s\"", first ? "" : ",", a->op);
+    json_member("kernel", a->kernel);
+    json_member("sanitizer", a->sanitizer);
+    json_member("isa", a->isa);
+    json_member("metric", a->name);
+    printf(",\"runs\":[%zu,%zu],\"medians\":[", shift->runs[0], shift->runs[1]);
     for (int s = 0; s < 2; s++)
         printf(isfinite(shift->medians[s]) ? "%s%.6g" : "%s\"%g\"", s == 0 ? "" : ",",
                shift->medians[s]);
@@ -302,9 +338,10 @@ static void print_distributions(const struct mla_compare *c)
 static void json_item(const struct mla_compare *c, const struct mla_moved_item *item)
 {
     const struct mla_compare_group *g = &c->groups[item->group];
-    printf("{\"case\":\"%s\",\"op\":\"%s\",\"kernel\":", item->id, g->op);
-    json_text(g->kernel);
-    printf(",\"sanitizer\":\"%s\",\"before\":", g->sanitizer);
+    printf("{\"case\":\"%s\",\"op\":\"%s\"", item->id, g->op);
+    json_member("kernel", g->kernel);
+    json_member("sanitizer", g->sanitizer);
+    printf(",\"before\":");
     printf(item->before == NULL ? "null" : "\"%s\"", item->before);
     printf(",\"after\":");
     printf(item->after == NULL ? "null" : "\"%s\"", item->after);
@@ -317,12 +354,12 @@ static void json_item(const struct mla_compare *c, const struct mla_moved_item *
            item->judged[0], item->judged[1], item->failed[0], item->failed[1]);
     printf(item->unseen == NULL ? "null" : "\"%s\"", item->unseen);
     printf(",\"regression\":%s,\"reason\":", mla_compare_is_regression(c, item) ? "true" : "false");
-    json_text(item->reason);
+    mla_text_json(stdout, item->reason);
     printf(",\"repro\":");
     if (item->repro == NULL)
         printf("null");
     else
-        json_text(item->repro);
+        mla_text_json(stdout, item->repro);
     putchar('}');
 }
 
@@ -343,13 +380,15 @@ static void json_items(const struct mla_compare *c, enum mla_moved moved)
 
 static void json_group(const struct mla_compare_group *g)
 {
-    printf("{\"op\":\"%s\",\"kernel\":", g->op);
-    json_text(g->kernel);
-    printf(",\"sanitizer\":\"%s\",\"isa\":\"%s\",\"paired\":%" PRId64 ",\"only_a\":%" PRId64
-           ",\"only_b\":%" PRId64 ",\"failed\":[%" PRId64 ",%" PRId64 "],\"same_bits\":%" PRId64
+    printf("{\"op\":\"%s\"", g->op);
+    json_member("kernel", g->kernel);
+    json_member("sanitizer", g->sanitizer);
+    json_member("isa", g->isa);
+    printf(",\"paired\":%" PRId64 ",\"only_a\":%" PRId64 ",\"only_b\":%" PRId64
+           ",\"failed\":[%" PRId64 ",%" PRId64 "],\"same_bits\":%" PRId64
            ",\"changed_bits\":%" PRId64 ",\"unknown_bits\":%" PRId64 ",\"worst\":[",
-           g->sanitizer, g->isa, g->paired, g->only[0], g->only[1], g->failed[0], g->failed[1],
-           g->same_bits, g->count[MLA_MOVED_BITS], g->no_bits);
+           g->paired, g->only[0], g->only[1], g->failed[0], g->failed[1], g->same_bits,
+           g->count[MLA_MOVED_BITS], g->no_bits);
     json_ratio(g->worst[0]);
     putchar(',');
     json_ratio(g->worst[1]);

@@ -107,6 +107,15 @@ static void expect_not(const char *text)
         fail_msg("found '%s' in:\n%s", text, output);
 }
 
+/* Neither control characters nor what UTF-8 spells them in two bytes. */
+static void expect_letters(void)
+{
+    for (const char *c = output; *c != '\0'; c++)
+        if (*c != '\n' &&
+            ((unsigned char)*c < ' ' || *c == 0x7f || (*c == '\xc2' && (unsigned char)c[1] < 0xa0)))
+            fail_msg("control character %d in:\n%s", *c, output);
+}
+
 /* ---- databases ---- */
 
 static void open_store(const char *path)
@@ -279,6 +288,36 @@ static void bits_and_worst(void **state)
     expect("3 pairs compared, 0 regressions; 1 pass in both with other output bits");
     assert_int_equal(runs("2", "1"), MLA_EXIT_PASSED);
     expect_not("WORST");
+    /* NaN is the worst, whatever comes after it */
+    open_store(db);
+    begin("cccc1", "");
+    put(1, "k", "fail-certain", NAN, 1);
+    put(2, "k", "pass", 0.75, 2);
+    close_store();
+    assert_int_equal(runs("1", "3"), MLA_EXIT_FAULT);
+    expect("WORST ring/k err/bound 0.5 -> nan, case=000000010000 (there it was 0.25)");
+}
+
+/* A database may come from anywhere: what it says reaches the terminal as letters only. */
+static void texts_are_tamed(void **state)
+{
+    (void)state;
+    open_store(db);
+    begin("a\033[1m1", "");
+    put(1, "k\033[31m", "pass", 0.5, 1);
+    begin("b\xc2\x9b"
+          "1",
+          "asan\r");
+    put(1, "k\033[31m", "pass", 0.5, 1);
+    begin("c\a1", "");
+    put(1, "k\033[31m", "fail-certain", 2, 1);
+    close_store();
+    assert_int_equal(compare("--db", db, "1", "3", "--verbose", "--json", NULL), MLA_EXIT_FAULT);
+    expect("[31m");
+    expect_letters();
+    assert_int_equal(runs("1", "2"), MLA_EXIT_NOTHING);
+    expect("sanitizer asan ");
+    expect_letters();
 }
 
 /* Of what is no verdict that turned only the first are listed, and how many more there are. */
@@ -617,6 +656,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(each_move, setup, teardown),
         cmocka_unit_test_setup_teardown(failures_of_new_cases, setup, teardown),
         cmocka_unit_test_setup_teardown(bits_and_worst, setup, teardown),
+        cmocka_unit_test_setup_teardown(texts_are_tamed, setup, teardown),
         cmocka_unit_test_setup_teardown(many, setup, teardown),
         cmocka_unit_test_setup_teardown(builds_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(now_and_then, setup, teardown),

@@ -2,12 +2,14 @@
  *
  * compare_walk.c - two sides in the same order, row by row: what moved, and the counts of each kernel.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz/mlacheck/compare.h"
 #include "fuzz/relations.h"
+#include "results/report_text.h"
 
 /* The three things a verdict can mean for somebody who compares. */
 enum meaning { GOOD, BAD, NOTHING };
@@ -77,8 +79,8 @@ static void count_row(struct mla_compare_group *g, int side, const struct mla_si
     enum meaning meaning = meaning_of(row);
     g->passed[side] += meaning == GOOD;
     g->failed[side] += meaning == BAD;
-    if (row->max_ratio <= g->worst[side] || row->max_ratio < 0)
-        return; /* NaN is the worst: it is not less or equal */
+    if (isnan(g->worst[side]) || row->max_ratio <= g->worst[side] || row->max_ratio < 0)
+        return; /* NaN is the worst, and not less or equal */
     g->worst[side] = row->max_ratio;
     memcpy(g->worst_id[side], row->id, 12);
     if (side == 1)
@@ -195,8 +197,9 @@ static void take_single(struct mla_compare *c, int side, const struct mla_side_r
     g->only[side]++;
     if (c->options.verbose) {
         mla_progress_clear(&c->progress);
-        printf("only in %c: %s/%s case=%.12s %s\n", 'A' + side, row->op, row->kernel, row->id,
-               row->verdict);
+        printf("only in %c: %s/", 'A' + side, row->op);
+        mla_text_plain(stdout, row->kernel);
+        printf(" case=%.12s %s\n", row->id, row->verdict);
     }
     count_row(g, side, row, NULL);
     if (side == 1 && meaning_of(row) == BAD)

@@ -42,14 +42,3 @@ void mla_exchange_tool(char *text, size_t text_bytes)
     snprintf(text, text_bytes, "mlacheck, commit %.12s%s", build.commit,
              build.dirty ? " (dirty)" : "");
 }
-
-void mla_exchange_quote(const char *text)
-{
-    putchar('"');
-    for (const char *c = text; *c != '\0'; c++)
-        printf((unsigned char)*c < ' '   ? "\\u%04x"
-               : *c == '"' || *c == '\\' ? "\\%c"
-                                         : "%c",
-               (unsigned char)*c);
-    putchar('"');
-}

@@ -14,7 +14,4 @@ int mla_exchange_case(const struct mla_options *options, const char *verb, struc
 /* What files say of the program that wrote them. */
 void mla_exchange_tool(char *text, size_t text_bytes);
 
-/* A text as JSON, to standard output. */
-void mla_exchange_quote(const char *text);
-
 #endif

@@ -7,6 +7,7 @@
 #include "fuzz/exchange.h"
 #include "fuzz/mlacheck/exchange_verbs.h"
 #include "fuzz/mlacheck/options.h"
+#include "results/report_text.h"
 
 static const char help[] =
     "usage: mlacheck export ID|--case 'LINE' --out F.safetensors [flags]\n\n"
@@ -53,7 +54,7 @@ int mla_verb_export(int argc, char **argv)
     printf("case %.12s written to %s\n", id, o.out);
     if (o.json) {
         printf("{\"case\":\"%s\",\"file\":", id);
-        mla_exchange_quote(o.out);
+        mla_text_json(stdout, o.out);
         printf("}\n");
     }
     return MLA_EXIT_PASSED;

@@ -5,6 +5,7 @@ set -u
 bin=$1
 mlacheck=$bin/mlacheck
 . "$(dirname "${BASH_SOURCE[0]}")/check.sh"
+needs timeout
 
 # The verbs, as the command lists them.
 verbs=$("$mlacheck" --help | sed -n 's/^  \([a-z][a-z]*\)  *[^ ].*/\1/p')

@@ -8,6 +8,7 @@
 
 #include "fuzz/exchange.h"
 #include "fuzz/mlacheck/exchange_verbs.h"
+#include "results/report_text.h"
 
 static const char help[] =
     "usage: mlacheck import F.safetensors [--pad-index masked] [--param NAME=VALUE]... [flags]\n\n"
@@ -56,7 +57,7 @@ static void print(const struct mla_case *test, bool json)
     printf("case %.12s\n%s\n", id, line);
     if (json) {
         printf("{\"id\":\"%s\",\"line\":", id);
-        mla_exchange_quote(line);
+        mla_text_json(stdout, line);
         printf("}\n");
     }
 }

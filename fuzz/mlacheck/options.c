@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "results/report_text.h"
+
 /* A name may stand twice, with a value and without: no verb takes both. */
 static const struct option longs[] = {
     {"kernel", required_argument, NULL, 'k'},  {"set", required_argument, NULL, 's'},
@@ -43,11 +45,13 @@ static const struct option longs[] = {
 
 int mla_options_fail(int code, const char *verb, const char *format, ...)
 {
+    char text[8192]; /* two paths and what is wrong with them */
     va_list list;
-    fprintf(stderr, "mlacheck %s: ", verb);
     va_start(list, format);
-    vfprintf(stderr, format, list);
+    vsnprintf(text, sizeof text, format, list);
     va_end(list);
+    fprintf(stderr, "mlacheck %s: ", verb);
+    mla_text_plain(stderr, text);
     fputc('\n', stderr);
     return code;
 }
@@ -303,7 +307,7 @@ void mla_options_print_notice(const struct mla_store *store, const char *verb)
 {
     for (const char *line = mla_store_notice(store); *line != '\0';) {
         size_t n = strcspn(line, "\n");
-        fprintf(stderr, "mlacheck %s: %.*s\n", verb, (int)n, line);
+        mla_options_fail(0, verb, "%.*s", (int)n, line);
         line += n + (line[n] == '\n');
     }
 }

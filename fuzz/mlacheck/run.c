@@ -24,6 +24,7 @@
 #include "fuzz/mlacheck/table.h"
 #include "fuzz/record.h"
 #include "fuzz/relations.h"
+#include "results/report_text.h"
 
 static const char help[] =
     "usage: mlacheck run [--kernel NAME|GLOB|PATH.so[:NAME]|fault:NAME]... CASES [flags]\n\n"
@@ -331,13 +332,8 @@ static void print_roll_json(const struct run *run, const char *name, enum roll r
     for (size_t k = 0; k < run->kernels.n; k++) {
         if (!is_on(run, roll, k))
             continue;
-        printf("%s\"", comma);
-        for (const char *c = run->kernels.list[k].spec; *c != '\0'; c++)
-            printf((unsigned char)*c < ' '   ? "\\u%04x"
-                   : *c == '"' || *c == '\\' ? "\\%c"
-                                             : "%c",
-                   (unsigned char)*c);
-        printf("\"");
+        fputs(comma, stdout);
+        mla_text_json(stdout, run->kernels.list[k].spec);
         comma = ",";
     }
     printf("]");

@@ -48,7 +48,16 @@ if command -v sqlite3 >/dev/null; then
         "$mlacheck" merge "$dir/old.db" "$dir"/v[4321].db --json
     check 'a newer one' 3 'schema version 9, written by a newer mlacheck; this one knows up to version' \
         "$mlacheck" merge "$dir/old.db" "$dir/v9.db"
+    # what a database says steers no terminal
+    cp "$dir/1.db" "$dir/loud.db"
+    sqlite3 "$dir/loud.db" "UPDATE run SET command = char(27) || '[31mred' || char(155) || '2J'"
+    "$mlacheck" list runs --db "$dir/loud.db" >"$dir/said"
+    check 'a loud command' 0 '[31mred' cat "$dir/said"
+    check 'in a table' 1 '' env LC_ALL=C grep -q $'[[:cntrl:]]\\|\xc2[\x80-\x9f]' "$dir/said"
 fi
+"$mlacheck" show run $'\e[31m' --db "$dir/1.db" 2>"$dir/said"
+check 'a loud word' 0 '[31m' cat "$dir/said"
+check 'in a complaint' 1 '' env LC_ALL=C grep -q '[[:cntrl:]]' "$dir/said"
 
 # a full disk, first at once and then in the middle; a limit on the size of files stands for it
 limited=(bash -c 'trap "" XFSZ; ulimit -f "$1"; shift; exec "$@"' limited) # KB command...

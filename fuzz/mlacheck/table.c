@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "results/report_text.h"
+
 #define COLUMNS_MAX 24
 
 struct table {
@@ -29,10 +31,17 @@ static void add_cell(struct table *table, const char *text)
         table->cells = cells;
         table->room = room;
     }
-    char *copy = strdup(text == NULL ? "-" : text);
-    table->failed = table->failed || copy == NULL;
-    if (copy != NULL)
-        table->cells[table->cells_n++] = copy;
+    char *copy = NULL;
+    size_t n;
+    FILE *cell = open_memstream(&copy, &n);
+    if (cell != NULL)
+        mla_text_plain(cell, text == NULL ? "-" : text);
+    if (cell == NULL || fclose(cell) != 0) {
+        free(copy);
+        table->failed = true;
+        return;
+    }
+    table->cells[table->cells_n++] = copy;
 }
 
 static int add_row(void *context, int columns_n, const char *const *names,
