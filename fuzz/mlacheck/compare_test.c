@@ -129,9 +129,11 @@ static void close_store(void)
     OK(mla_store_close(store));
 }
 
+static const char *isa = "avx2"; /* of the machine that the next runs are of */
+
 static void begin(const char *commit, const char *sanitizer)
 {
-    const struct mla_store_build build = {commit, false, "clang 14", "-O2", sanitizer, "avx2"};
+    const struct mla_store_build build = {commit, false, "clang 14", "-O2", sanitizer, isa};
     const struct mla_store_run run = {"run", "a CPU", "k", 7};
     OK(mla_store_begin_run(store, &build, &run, NULL));
 }
@@ -649,6 +651,69 @@ static void not_comparable(void **state)
     expect("skipped ring/scalar on few: the kernel is not usable on this CPU");
 }
 
+static int whole_with_golden(const char *flag)
+{
+    return compare("--golden", golden, "--set", set, db, flag, NULL);
+}
+
+/* A merged database: each machine is held against the file, if it judged the whole set or nobody did. */
+static void golden_of_machines(void **state)
+{
+    (void)state;
+    write_set();
+    judge_as("scalar", "scalar", "aaaa1", 2);
+    assert_int_equal(with_golden("", "--update"), MLA_EXIT_PASSED);
+    isa = "sse2";
+    judge_as("scalar", "scalar", "aaaa1", 1);
+    assert_int_equal(whole_with_golden(NULL), MLA_EXIT_PASSED);
+    expect("golden: 1 rows compared: 1 the same");
+    judge_as("scalar", "scalar", "bbbb1", 2);
+    assert_int_equal(whole_with_golden(NULL), MLA_EXIT_PASSED);
+    expect("golden: 2 rows compared: 2 the same");
+    assert_int_equal(whole_with_golden("--update"), MLA_EXIT_PASSED);
+    judge_as("fault:keys-past-end", "scalar", "cccc1", 2);
+    assert_int_equal(whole_with_golden("--update"), MLA_EXIT_USAGE);
+    expect("ring/scalar differs between machines (avx2 and sse2: passed 2 -> 1, failed 0 -> 1");
+    assert_int_equal(whole_with_golden(NULL), MLA_EXIT_FAULT);
+    expect("WORSE ring/scalar on few for sse2: passed 2 -> 1, failed 0 -> 1");
+    isa = "avx2";
+}
+
+/* A kernel that is in the file and nowhere else was renamed or lost: it is missed by its name. */
+static void golden_of_renamed(void **state)
+{
+    (void)state;
+    write_set();
+    judge_as("scalar", "old-name", "aaaa1", 2);
+    assert_int_equal(compare("--golden", golden, "--set", set, "--kernel", "old-name", db),
+                     MLA_EXIT_ENVIRONMENT); /* no file yet */
+    const char *const update[] = {"--golden", golden, "--set", set};
+    assert_int_equal(
+        compare(update[0], update[1], update[2], update[3], "--update", "--kernel=old-name", db),
+        MLA_EXIT_PASSED);
+    unlink(db);
+    judge_as("scalar", "scalar", "bbbb1", 2);
+    assert_int_equal(whole_with_golden(NULL), MLA_EXIT_FAULT);
+    expect("MISSING ring/old-name on few: kernel old-name is in the golden file but was not run");
+    expect("NEW ring/scalar on few");
+    expect("gone or renamed for good: delete its rows in");
+    judge_as("scalar", "old-name", "cccc1", 2);
+    assert_int_equal(whole_with_golden(NULL), MLA_EXIT_PASSED);
+    expect("golden: 1 rows compared: 1 the same");
+}
+
+static void golden_of_a_set_twice(void **state)
+{
+    (void)state;
+    write_set();
+    judge_as("scalar", "scalar", "aaaa1", 2);
+    assert_int_equal(compare("--golden", golden, "--set", set, "--set", set, db),
+                     MLA_EXIT_ENVIRONMENT);
+    assert_int_equal(with_golden("", "--update"), MLA_EXIT_PASSED);
+    assert_int_equal(compare("--golden", golden, "--set", set, "--set", set, db), MLA_EXIT_USAGE);
+    expect("there is one named few already, its cases would count twice");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -667,6 +732,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(wrong_words, setup, teardown),
         cmocka_unit_test_setup_teardown(planted, setup, teardown),
         cmocka_unit_test_setup_teardown(better, setup, teardown),
+        cmocka_unit_test_setup_teardown(golden_of_machines, setup, teardown),
+        cmocka_unit_test_setup_teardown(golden_of_renamed, setup, teardown),
+        cmocka_unit_test_setup_teardown(golden_of_a_set_twice, setup, teardown),
         cmocka_unit_test_setup_teardown(not_comparable, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
