@@ -54,6 +54,8 @@ if command -v sqlite3 >/dev/null; then
     "$mlacheck" list runs --db "$dir/loud.db" >"$dir/said"
     check 'a loud command' 0 '[31mred' cat "$dir/said"
     check 'in a table' 1 '' env LC_ALL=C grep -q $'[[:cntrl:]]\\|\xc2[\x80-\x9f]' "$dir/said"
+else
+    echo 'store_cli_test: no sqlite3: files of older and newer versions are not merged, none that is loud is listed'
 fi
 "$mlacheck" show run $'\e[31m' --db "$dir/1.db" 2>"$dir/said"
 check 'a loud word' 0 '[31m' cat "$dir/said"
@@ -77,6 +79,8 @@ if unshare -rm mount -t tmpfs none "$dir/tiny" 2>/dev/null; then
         "$(realpath "$mlacheck")" run --kernel scalar --random 2000 --no-relations --in-process
     check 'what was stored can be read on it' 3 '"run":1' unshare -rm bash -c "$tiny" tiny "$dir/tiny" \
         "$(realpath "$mlacheck")" run --kernel scalar --random 2000 --no-relations --in-process
+else
+    echo 'store_cli_test: cannot mount a tmpfs: a disk that really is full is not tested'
 fi
 
 # read-only, as somebody who may not write
