@@ -47,6 +47,18 @@ enum column {
     "DESC),"                                                                                       \
     " (SELECT coalesce(sum(n), 0) FROM tally WHERE run IN (SELECT run FROM chosen)) FROM chosen"
 
+/* Until the side is closed everything it reads is of one moment, whatever others write meanwhile. */
+static int32_t begin_snapshot(struct mla_store_side *side)
+{
+    side->has_snapshot = sqlite3_get_autocommit(side->store->db) != 0;
+    if (side->has_snapshot &&
+        sqlite3_exec(side->store->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
+        side->has_snapshot = false;
+        return mla_sql_fail(side->store, "read the runs of a side");
+    }
+    return MLA_STORE_OK;
+}
+
 static int32_t read_facts(struct mla_store_side *side)
 {
     struct mla_side_facts *f = &side->facts;
@@ -84,7 +96,10 @@ int32_t mla_store_side_open(struct mla_store *store, const char *spec, struct ml
         return mla_store_fail(store, MLA_STORE_ERR_NOMEM, "no memory to compare");
     }
     s->store = store;
-    status = mla_side_choose(s, spec);
+    status = begin_snapshot(s);
+    if (status == MLA_STORE_OK) {
+        status = mla_side_choose(s, spec);
+    }
     if (status == MLA_STORE_OK) {
         status = read_facts(s);
     }
@@ -107,6 +122,9 @@ void mla_store_side_close(struct mla_store_side *side)
     (void)sqlite3_finalize(side->rows);
     (void)sqlite3_finalize(side->figure);
     (void)sqlite3_finalize(side->repro);
+    if (side->has_snapshot) {
+        (void)sqlite3_exec(side->store->db, "COMMIT", NULL, NULL, NULL);
+    }
     for (int i = 0; i < MLA_SIDE_TEXTS; i++) {
         free(side->texts[i]);
     }

@@ -43,7 +43,9 @@ struct mla_side_facts {
 /*
  * Open a side. spec: NULL for everything stored; the number of a run; the beginning of a commit (>= 4 hex
  * digits), its clean runs, or with "-dirty" appended those of its changed trees. A number that is a run is one.
- * NOT_FOUND and AMBIGUOUS as of keys, with a message in the store. The store must outlive the side.
+ * NOT_FOUND and AMBIGUOUS as of keys, with a message in the store. The store must outlive the side, and not be
+ * written through while there is one. All that a side says is of the moment when it was opened: other processes
+ * may write meanwhile, and are not held up.
  */
 int32_t mla_store_side_open(struct mla_store *store, const char *spec,
                             struct mla_store_side **side);

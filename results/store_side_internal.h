@@ -28,6 +28,7 @@ struct mla_store_side {
     struct mla_side_facts facts;
     char last_commit[MLA_SIDE_COMMIT_MAX + 8];
     sqlite3_stmt *rows, *figure, *repro;
+    bool has_snapshot;   /* a transaction of its own, to read in */
     bool began, has_row; /* of rows: the row it stands on is not taken yet */
     int64_t latest_run;  /* of the key at hand */
     bool latest_dirty;

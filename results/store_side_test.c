@@ -206,6 +206,38 @@ static void ties(void **state)
     }
 }
 
+/* Others go on writing while a side is read: it stays as it was when it was opened. */
+static void snapshot(void **state)
+{
+    (void)state;
+    struct mla_side_row row;
+    char text[1024] = "";
+    int64_t run = begin("run", "aaaa1", false, "");
+    put(1, "k", "pass", 0.5, 0, 1);
+    OK(mla_store_flush(store));
+    struct mla_store *reader = test_open(path);
+    struct mla_store_side *side = NULL;
+    OK(mla_store_side_open(reader, NULL, &side));
+    put(1, "k", "crash", 0.5, 0, 3); /* the same case in the same run, and a case after it */
+    put(2, "k", "pass", 0.5, 0, 2);
+    (void)begin("run", "aaaa1", false, "");
+    put(1, "k", "fail-certain", 2, 0, 4);
+    OK(mla_store_flush(store));
+    OK(mla_store_side_next(side, &row));
+    assert_string_equal(row.verdict, "pass");
+    assert_int_equal(row.run, run);
+    assert_int_equal(mla_store_side_next(side, &row), MLA_STORE_ERR_NOT_FOUND);
+    assert_int_equal(mla_store_side_facts(side).runs_n, 1);
+    OK(mla_store_side_medians(side, take_median, text));
+    assert_string_equal(text, "ring k max_ulp run 1: 1 of 1\n");
+    mla_store_side_close(side);
+    OK(mla_store_side_open(reader, NULL, &side)); /* of now */
+    OK(mla_store_side_next(side, &row));
+    assert_string_equal(row.verdict, "fail-certain");
+    mla_store_side_close(side);
+    OK(mla_store_close(reader));
+}
+
 /* Two hashes in runs that count, two verdicts in one run, sanitizers apart. */
 static void unsteady_bits_and_builds(void **state)
 {
@@ -333,6 +365,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(several_runs, setup, teardown),
         cmocka_unit_test_setup_teardown(changed_trees, setup, teardown),
         cmocka_unit_test_setup_teardown(ties, setup, teardown),
+        cmocka_unit_test_setup_teardown(snapshot, setup, teardown),
         cmocka_unit_test_setup_teardown(unsteady_bits_and_builds, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_names, setup, teardown),
         cmocka_unit_test_setup_teardown(facts, setup, teardown),
