@@ -208,14 +208,6 @@ static void take_single(struct mla_compare *c, int side, const struct mla_side_r
         note(c, g, MLA_MOVED_UNSTEADY, rows);
 }
 
-bool mla_compare_is_regression(const struct mla_compare *c, const struct mla_moved_item *item)
-{
-    const struct mla_compare_group *g = &c->groups[item->group];
-    if (item->moved == MLA_MOVED_NEW_FAILURE)
-        return g->failed[0] == 0 && g->passed[0] > 0;
-    return item->moved == MLA_MOVED_REGRESSION;
-}
-
 /* ---- the walk ---- */
 
 /* As the sides are ordered. A side at its end comes after everything. */
