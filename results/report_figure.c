@@ -112,13 +112,20 @@ static void write_figure(struct mla_page *page, const struct mla_plot *plot)
         fputs(", ", f);
         mla_page_subject(page, plot->series[0].subject);
     }
+    fprintf(
+        f, "</b>%" PRId64 " %s behind it.%s", plot->cases, plot->cases == 1 ? "result" : "results",
+        cells ? " A cell is an octave by an octave, the darker the nearer to 1, the bound." : "");
+    size_t beyond = mla_plot_beyond(plot);
+    if (beyond > 0) {
+        fprintf(f, " <b class=\"beyond\">%zu %s beyond an axis, drawn at its end.</b>", beyond,
+                cells         ? beyond == 1 ? "cell holds shapes" : "cells hold shapes"
+                : beyond == 1 ? "point lies"
+                              : "points lie");
+    }
     fprintf(f,
-            "</b>%" PRId64 " %s behind it.%s</figcaption>\n"
+            "</figcaption>\n"
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\" "
             "aria-label=\"%s\">%s\n",
-            plot->cases, plot->cases == 1 ? "result" : "results",
-            cells ? " A cell is an octave by an octave, the darker the nearer to 1, the bound."
-                  : "",
             MLA_PLOT_WIDTH, MLA_PLOT_HEIGHT, plot->title, plot->svg);
     for (size_t s = 0; s < plot->series_n; s++) {
         for (size_t i = 0; i < plot->series[s].n; i++) {

@@ -38,8 +38,8 @@ static void rule_finds_what_got_worse(void **state)
         size_t good, since;
     } cases[] = {
         {{outcome(0, MLA_GRADE_PASS, 0.5)}, 1, MLA_SAME, 0, 0},
-        {{outcome(0, MLA_GRADE_CERTAIN, 5)}, 1, MLA_SAME, 0, 0},
-        {{outcome(0, MLA_GRADE_CERTAIN, 5), outcome(1, MLA_GRADE_CERTAIN, 6)}, 2, MLA_SAME, 1, 1},
+        {{outcome(0, MLA_GRADE_CERTAIN, 5)}, 1, MLA_BROKEN, 0, 0},
+        {{outcome(0, MLA_GRADE_CERTAIN, 5), outcome(1, MLA_GRADE_CERTAIN, 6)}, 2, MLA_BROKEN, 1, 0},
         {{outcome(0, MLA_GRADE_PASS, 0.5), outcome(1, MLA_GRADE_PASS, 0.59)}, 2, MLA_SAME, 1, 1},
         {{outcome(0, MLA_GRADE_PASS, 0.5), outcome(1, MLA_GRADE_PASS, 0.61)}, 2, MLA_GREW, 0, 1},
         {{outcome(0, MLA_GRADE_PASS, 0.9), outcome(1, MLA_GRADE_PASS, 0.1)}, 2, MLA_SAME, 1, 1},
@@ -190,12 +190,13 @@ static void answer_is_right(void **state)
     assert_int_equal(a.failing, 2);
     assert_int_equal(a.compared, 2);
     assert_int_equal(a.cases, 4); /* 1, 2 and 4 of the last build; 2 with the sanitizer */
-    assert_int_equal(report->changes_n, 2);
+    assert_int_equal(report->changes_n, 3);
     assert_int_equal(report->changes[0].kind, MLA_FAILS);
+    assert_int_equal(report->changes[1].kind, MLA_BROKEN);
     assert_int_equal(report->runs[report->changes[0].since].id, 2);
     assert_int_equal(report->runs[report->changes[0].good].id, 1);
-    assert_int_equal(report->runs[report->changes[1].since].id, 3);
-    assert_int_equal(report->runs[report->changes[1].good].id, 2);
+    assert_int_equal(report->runs[report->changes[2].since].id, 3);
+    assert_int_equal(report->runs[report->changes[2].good].id, 2);
     const struct mla_subject *worst = mla_report_worst(report);
     assert_true(isinf(worst->worst.y));
     assert_int_equal(worst->measured, 3);
@@ -248,6 +249,201 @@ static void failures_stay_until_they_pass(void **state)
     mla_store_close(store);
 }
 
+static struct mla_report *read_report(struct mla_store *store)
+{
+    struct mla_report *report;
+    assert_int_equal(mla_store_flush(store), MLA_STORE_OK);
+    assert_int_equal(mla_report_read(store, &report), MLA_STORE_OK);
+    return report;
+}
+
+/* One pass takes no failure of the same clean commit back, and one failure is told as that. */
+static void flaky_counts_as_failed(void **state)
+{
+    struct mla_store *store = test_open(test_path(*state, "flaky.db"));
+    begin(store, "aaaa111", "");
+    judge(store, 1, "scalar", "pass", 0.25);
+    judge(store, 2, "scalar", "fail-certain", 3);
+    for (int i = 0; i < 3; i++) { /* of the same commit: the one in the middle fails */
+        begin(store, "bbbb222", "");
+        judge(store, 1, "scalar", i == 1 ? "fail-certain" : "pass", i == 1 ? 2 : 0.25);
+        judge(store, 2, "scalar", "pass", 0.25);
+    }
+    struct mla_report *report = read_report(store);
+    struct mla_report_answer a = mla_report_answer(report);
+    assert_int_equal(a.fails, 1);
+    assert_int_equal(a.failing, 1); /* case 2 failed at another commit */
+    assert_int_equal(a.flaky, 1);
+    assert_int_equal(report->changes[0].failed_n, 1);
+    assert_int_equal(report->changes[0].runs_n, 3);
+    assert_int_equal(report->runs[report->changes[0].since].id, 3);
+    mla_report_free(report);
+    static const enum mla_report_format formats[] = {
+        MLA_REPORT_HTML, MLA_REPORT_MARKDOWN, MLA_REPORT_JUNIT, MLA_REPORT_SARIF, ANNOTATIONS};
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        char *text = render(store, formats[i]);
+        assert_non_null(strstr(text, "1 of 3 runs"));
+        assert_non_null(strstr(text, "flaky"));
+        free(text);
+    }
+    begin(store, "cccc333", ""); /* another commit that passes it does */
+    judge(store, 1, "scalar", "pass", 0.25);
+    report = read_report(store);
+    assert_int_equal(mla_report_answer(report).failing + mla_report_answer(report).flaky, 0);
+    mla_report_free(report);
+    mla_store_close(store);
+}
+
+/* A changed work tree is nobody's repetition, and no point of the trend with the clean one. */
+static void changed_trees_stand_apart(void **state)
+{
+    const char *path = test_path(*state, "dirty.db");
+    struct mla_store *store = test_open(path);
+    begin(store, "aaaa111", "");
+    judge(store, 1, "scalar", "pass", 0.25);
+    for (int i = 0; i < 2; i++) {
+        struct mla_store_build build = {"aaaa111", true, "cc", "-O2", "", "any"};
+        struct mla_store_run run = {"run", "a CPU", "scalar", 1};
+        assert_int_equal(mla_store_begin_run(store, &build, &run, NULL), MLA_STORE_OK);
+        judge(store, 1, "scalar", i == 0 ? "fail-certain" : "pass", i == 0 ? 4 : 0.5);
+    }
+    struct mla_report *report = read_report(store);
+    assert_int_equal(report->states_n, 2);
+    assert_int_equal(mla_report_answer(report).failing, 0);
+    assert_true(report->subjects[0].trend[0].y == 0.25 && report->subjects[0].trend[1].y == 4);
+    mla_report_free(report);
+    begin(store, "bbbb222", "address");
+    judge(store, 1, "scalar", "fail-certain", 2);
+    assert_int_equal(mla_store_flush(store), MLA_STORE_OK);
+    static const struct {
+        enum mla_report_format format;
+        const char *dirty, *sanitizer;
+    } said[] = {{MLA_REPORT_HTML, "aaaa111-dirty", "<td>bbbb222 [address]</td>"},
+                {MLA_REPORT_MARKDOWN, "aaaa111-dirty", "ring/scalar &#91;address&#93;: "},
+                {MLA_REPORT_JUNIT, "", "classname=\"ring.scalar [address]\""},
+                {MLA_REPORT_SARIF, "", "ring/scalar/address/"},
+                {MLA_REPORT_JSON, "\"dirty\":true", "\"sanitizer\":\"address\""},
+                {ANNOTATIONS, "", "title=ring/scalar [address]"}};
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+        char *text = render(store, said[i].format);
+        if (strstr(text, said[i].dirty) == NULL || strstr(text, said[i].sanitizer) == NULL) {
+            fail_msg("format %d: %s", (int)said[i].format, text);
+        }
+        free(text);
+    }
+    mla_store_close(store);
+}
+
+/* A plug-in's file changes while the harness's commit stays. */
+static void plugins_are_told_apart_by_their_files(void **state)
+{
+    static const char *const kernels[] = {"scalar,./k.so:k" /* of before */,
+                                          "scalar,./k.so:k@0123456789ab",
+                                          "scalar,./k.so:k@ba9876543210"};
+    struct mla_store *store = test_open(test_path(*state, "plugin.db"));
+    for (int i = 0; i < 3; i++) {
+        struct mla_store_build build = {"aaaa111", false, "cc", "-O2", "", "any"};
+        struct mla_store_run run = {"run", "a CPU", kernels[i], 1};
+        assert_int_equal(mla_store_begin_run(store, &build, &run, NULL), MLA_STORE_OK);
+        judge(store, 1, "scalar", "pass", 0.25);
+        judge(store, 1, "./k.so:k", i == 1 ? "fail-certain" : "pass", i == 1 ? 5 : 0.25);
+        if (i == 1) {
+            struct mla_report *report = read_report(store);
+            assert_int_equal(mla_report_answer(report).failing, 1);
+            mla_report_free(report);
+            char *markdown = render(store, MLA_REPORT_MARKDOWN);
+            assert_non_null(strstr(markdown, "aaaa111, file 0123456789ab, "));
+            free(markdown);
+        }
+    }
+    struct mla_report *report = read_report(store);
+    const struct mla_subject *s = &report->subjects[0];
+    assert_string_equal(s->kernel, "./k.so:k");
+    assert_int_equal(mla_report_answer(report).failing, 0); /* another file, no repetition */
+    assert_int_equal(report->states_n, 3);
+    assert_true(s->trend[1].y == 5 && s->trend[2].y == 0.25);
+    assert_int_equal(report->subjects[1].trend[0].n, 3); /* scalar is of the commit alone */
+    mla_report_free(report);
+    mla_store_close(store);
+}
+
+/* Runs of the same second, in whatever order they were merged. */
+static void ties_are_broken_by_name(void **state)
+{
+    const char *path = test_path(*state, "tie.db");
+    for (int i = 0; i < 2; i++) {
+        struct mla_store *store = test_open(path);
+        begin(store, "aaaa111", "");
+        judge(store, 1, "scalar", i == 0 ? "pass" : "fail-certain", 0.25);
+        assert_int_equal(mla_store_close(store), MLA_STORE_OK);
+    }
+    test_exec(path, "UPDATE run SET started = '2026-01-01T10:00:00Z',"
+                    " uid = iif(id = 1, 'b', 'a') || substr(uid, 2)");
+    struct mla_store *store = test_open(path);
+    struct mla_report *report = read_report(store);
+    assert_int_equal(report->runs[0].id, 2);
+    assert_int_equal(report->runs[1].id, 1);
+    mla_report_free(report);
+    for (int i = 0; i < 50; i++) { /* names made one after the other are in that order */
+        begin(store, "aaaa111", "");
+    }
+    assert_int_equal(test_number(path, "SELECT count(*) FROM run AS a JOIN run AS b ON b.id > a.id"
+                                       " WHERE a.id > 2 AND b.uid <= a.uid"),
+                     0);
+    mla_store_close(store);
+}
+
+/* What never passed is not green, and what was not measured is no 0. */
+static void never_green_without_a_pass(void **state)
+{
+    struct mla_store *store = test_open(test_path(*state, "green.db"));
+    begin(store, "aaaa111", "");
+    judge(store, 1, "idle", "unjudged", -1);
+    judge(store, 2, "idle", "unsupported", -1);
+    judge(store, 1, "dies", "crash", -1);
+    judge(store, 2, "wrong", "fail-certain", 3);
+    struct mla_store_case testcase = test_case(3);
+    struct mla_store_metric only = {"max_ulp", 0.5};
+    struct mla_store_verdict v = test_verdict(&testcase, "pass");
+    v.kernel = "plain";
+    v.metrics = &only;
+    v.metrics_n = 1;
+    assert_int_equal(mla_store_verdict(store, &v), MLA_STORE_OK);
+    assert_int_equal(mla_store_flush(store), MLA_STORE_OK);
+    char *xml = render(store, MLA_REPORT_JUNIT), *sarif = render(store, MLA_REPORT_SARIF);
+    char *html = render(store, MLA_REPORT_HTML), *markdown = render(store, MLA_REPORT_MARKDOWN);
+    assert_non_null(strstr(xml, "tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\">"));
+    assert_non_null(
+        strstr(xml, "name=\"2 cases not judged\"><skipped message=\"1 unsupported, 1 "));
+    assert_int_equal(count(xml, "<error type=\"never-passed\""), 1);
+    assert_int_equal(count(xml, "<failure type=\"never-passed\""), 1);
+    assert_int_equal(count(sarif, "\"ruleId\":\"MLA1003\""), 2);
+    assert_int_equal(count(sarif, "\"ruleId\":\"MLA1005\""), 1);
+    assert_int_equal(count(sarif, "Case/v1\":\"ring/dies//"), 1);
+    assert_non_null(strstr(html, "<td class=\"n\">-</td>"));
+    assert_non_null(strstr(markdown, "| ring/plain | 1 | 0.5 | - | "));
+    free(xml);
+    free(sarif);
+    free(html);
+    free(markdown);
+    mla_store_close(store);
+}
+
+/* What a plot cannot hold is drawn at its end, and counted. */
+static void plots_say_what_is_beyond(void **state)
+{
+    struct mla_store *store = test_open(test_path(*state, "beyond.db"));
+    begin(store, "aaaa111", "");
+    judge(store, 1, "scalar", "pass", 0.25);
+    judge(store, 2, "scalar", "fail-certain", 1e9);
+    assert_int_equal(mla_store_flush(store), MLA_STORE_OK);
+    char *html = render(store, MLA_REPORT_HTML);
+    /* against L and R, the trend; ulp above 2^24 twice */
+    assert_int_equal(count(html, "1 point lies beyond an axis"), 5);
+    free(html);
+    mla_store_close(store);
+}
+
 /* Faults are planted to be found: they are no news. */
 static void planted_faults_are_no_regression(void **state)
 {
@@ -255,9 +451,22 @@ static void planted_faults_are_no_regression(void **state)
     struct mla_report *report;
     assert_int_equal(mla_report_read(store, &report), MLA_STORE_OK);
     struct mla_report_answer a = mla_report_answer(report);
-    assert_int_equal(a.fails + a.grew + a.failing, 0);
+    assert_int_equal(a.fails + a.grew + a.failing + a.flaky + a.compared + a.cases, 0);
     assert_null(mla_report_worst(report));
+    assert_int_equal(report->changes_n, 0);
     mla_report_free(report);
+    /* a table of their own, and in no other */
+    char *html = render(store, MLA_REPORT_HTML), *xml = render(store, MLA_REPORT_JUNIT);
+    char *markdown = render(store, MLA_REPORT_MARKDOWN), *sarif = render(store, MLA_REPORT_SARIF);
+    assert_int_equal(count(html, "ring/fault:rope-ignored</td>"), 1);
+    assert_true(strstr(html, "ring/fault:rope-ignored</td>") > strstr(html, "id=\"planted\""));
+    assert_null(strstr(xml, "rope-ignored"));
+    assert_null(strstr(markdown, "rope-ignored"));
+    assert_null(strstr(sarif, "rope-ignored"));
+    free(html);
+    free(xml);
+    free(markdown);
+    free(sarif);
     mla_store_close(store);
 }
 
@@ -354,16 +563,16 @@ static void other_formats_are_harmless(void **state)
     char *markdown = render(store, MLA_REPORT_MARKDOWN);
     assert_null(strstr(xml, "<script"));
     assert_null(strstr(xml, "]]>"));
-    assert_int_equal(count(xml, "<failure "), 1);
+    assert_int_equal(count(xml, "<failure "), 2);
     assert_non_null(strstr(csv, "\"'=k\"\"'<script>")); /* no formula, quotes doubled */
     assert_int_equal(count(csv, "\r\n"), 3);            /* head, with and without sanitizer */
     assert_null(strstr(markdown, "| ring/=k\"'<script>"));
     assert_non_null(strstr(markdown, "**Regressed: 1 of 2 results**"));
     /* one command a line, none within */
     char *annotations = render(store, ANNOTATIONS);
-    assert_int_equal(count(annotations, "\n"), 3);
-    assert_int_equal(count(annotations, "::"), 6);
-    assert_int_equal(count(annotations, "::error "), 2);   /* the case that fails, and the answer */
+    assert_int_equal(count(annotations, "\n"), 4);
+    assert_int_equal(count(annotations, "::"), 8);
+    assert_int_equal(count(annotations, "::error "), 3);   /* the cases that fail, and the answer */
     assert_int_equal(count(annotations, "::warning "), 1); /* the one whose error grew */
     free(annotations);
     free(xml);
@@ -456,6 +665,12 @@ int main(void)
         cmocka_unit_test(answer_is_right),
         cmocka_unit_test(since_is_the_regressions),
         cmocka_unit_test(failures_stay_until_they_pass),
+        cmocka_unit_test(flaky_counts_as_failed),
+        cmocka_unit_test(changed_trees_stand_apart),
+        cmocka_unit_test(plugins_are_told_apart_by_their_files),
+        cmocka_unit_test(ties_are_broken_by_name),
+        cmocka_unit_test(never_green_without_a_pass),
+        cmocka_unit_test(plots_say_what_is_beyond),
         cmocka_unit_test(planted_faults_are_no_regression),
         cmocka_unit_test(tallies_and_empty),
         cmocka_unit_test(html_is_whole_and_harmless),

@@ -32,6 +32,14 @@ enum mla_store_status {
 struct mla_store;
 
 /*
+ * Open the database at path to read it: as mla_store_open where it and its folder can be written; where they
+ * cannot (another's file, a medium that takes no files) as a temporary copy of today's schema, which takes as
+ * much room again. What is written to a copy is lost, and in-flight notes stay for who may write. A file that
+ * is not there is an error.
+ */
+int32_t mla_store_open_read(const char *path, struct mla_store **store, char *message,
+                            size_t message_bytes);
+/*
  * Open or create the database at path (its folder must exist) in WAL mode with foreign keys on,
  * migrate an older schema forward, and store what every in-flight note left by a process that died says
  * (see below). *store is NULL on error; message says why, naming the path.
@@ -69,6 +77,8 @@ const char *mla_store_message(const struct mla_store *store);
  * "" for nothing. Lives as long as the store. */
 const char *mla_store_notice(const struct mla_store *store);
 
+/* Beginning of a plug-in's SHA-256 and NUL, as it is stored with the kernels of a run. */
+#define MLA_STORE_FILE_BYTES 13
 /* What was built: figures without these four are not evidence. */
 struct mla_store_build {
     const char *commit; /* git hash, or "unknown" */
@@ -82,7 +92,8 @@ struct mla_store_build {
 struct mla_store_run {
     const char *command; /* run, fuzz, ... with its arguments */
     const char *host_cpu;
-    const char *kernels; /* comma separated */
+    const char
+        *kernels; /* comma separated; a plug-in as PATH.so:NAME@HASH (MLA_STORE_FILE_BYTES) */
     int64_t seed;
 };
 

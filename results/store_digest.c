@@ -116,20 +116,28 @@ int mla_digest_register(sqlite3 *db)
                                       NULL, NULL, step, final, NULL);
 }
 
+/* Microseconds since 1970, 56 bits: up to the year 4253. */
+static void put_time(uint8_t bytes[7])
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t time = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+    for (int i = 6; i >= 0; i--) {
+        bytes[i] = (uint8_t)time;
+        time >>= 8;
+    }
+}
+
 bool mla_uid_make(char uid[MLA_UID_BYTES])
 {
-    /* A name is no test data: nothing that is judged or drawn depends on it, and two machines that begin the
-     * same command at the same time must not agree on it. Hashing host name, pid and clock would only make
-     * that rare: containers share all three. Up to 256 bytes come whole. */
+    /* A name is no test data: nothing that is judged, drawn or compared depends on it, and two machines
+     * that begin the same command in the same second must not agree on it. Hashing host name, pid and
+     * clock would only make that rare: containers share all three. Up to 256 bytes come whole. */
     uint8_t bytes[16];
-    struct timespec now;
-    if (getrandom(bytes + 8, 8, 0) != 8 || clock_gettime(CLOCK_REALTIME, &now) != 0) {
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
         return false;
     }
-    uint64_t ns = (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-    for (int i = 0; i < 8; i++) {
-        bytes[i] = (uint8_t)(ns >> (56 - 8 * i));
-    }
+    put_time(bytes); /* runs that began in the same second are ordered by their names */
     to_hex(bytes, uid);
     return true;
 }

@@ -320,6 +320,20 @@ struct mla_store *mla_options_read_store(const struct mla_options *options, cons
     return NULL;
 }
 
+struct mla_store *mla_options_look_store(const struct mla_options *options, const char *verb)
+{
+    char message[512];
+    struct mla_store *store;
+    if (access(options->db, F_OK) != 0)
+        mla_options_fail(MLA_EXIT_ENVIRONMENT, verb, "--db: '%s': %s", options->db,
+                         strerror(errno));
+    else if (mla_store_open_read(options->db, &store, message, sizeof message) == MLA_STORE_OK)
+        return store;
+    else
+        mla_options_fail(MLA_EXIT_ENVIRONMENT, verb, "--db: %s", message);
+    return NULL;
+}
+
 struct mla_store *mla_options_store(const struct mla_options *options, const char *verb)
 {
     char message[512];

@@ -95,6 +95,8 @@ __attribute__((format(printf, 3, 4))) int mla_options_fail(int code, const char 
 struct mla_store *mla_options_store(const struct mla_options *options, const char *verb);
 /* The same for verbs that only read: a database that is not there is an error, not made. */
 struct mla_store *mla_options_read_store(const struct mla_options *options, const char *verb);
+/* The same for verbs that never write, not a result either: it need not be writable. */
+struct mla_store *mla_options_look_store(const struct mla_options *options, const char *verb);
 /* What opening a store has to tell (mla_store_notice), on stderr. */
 void mla_options_print_notice(const struct mla_store *store, const char *verb);
 

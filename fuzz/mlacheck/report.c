@@ -172,7 +172,7 @@ int mla_report_after(const struct mla_options *options)
     struct mla_options o = {.db = options->db};
     place.was_interrupted = mla_interrupted;
     int code = choose_place(&o, MLA_REPORT_HTML, &place);
-    struct mla_store *store = code == 0 ? mla_options_read_store(&o, "report") : NULL;
+    struct mla_store *store = code == 0 ? mla_options_look_store(&o, "report") : NULL;
     if (store == NULL)
         return code != 0 ? code : MLA_EXIT_ENVIRONMENT;
     fflush(stdout);
@@ -204,7 +204,7 @@ int mla_verb_report(int argc, char **argv)
                                 "--format '%s': must be html, md, csv, json, junit or sarif",
                                 o.format);
     code = choose_place(&o, (enum mla_report_format)format, &place);
-    struct mla_store *store = code == 0 ? mla_options_read_store(&o, "report") : NULL;
+    struct mla_store *store = code == 0 ? mla_options_look_store(&o, "report") : NULL;
     if (store == NULL)
         return code != 0 ? code : MLA_EXIT_ENVIRONMENT;
     struct mla_report_answer answer;

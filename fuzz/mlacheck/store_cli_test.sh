@@ -96,6 +96,9 @@ if "${as_nobody[@]}" "$dir/mlacheck" --version >/dev/null 2>&1; then
     nobody=("${as_nobody[@]}" "$dir/mlacheck")
     check 'a read-only folder' 3 'is not writable' "${nobody[@]}" run --db "$dir/closed/new.db" --case "$line"
     check 'a read-only file' 3 'not writable' "${nobody[@]}" run --db "$dir/closed/x.db" --case "$line"
+    check 'a list of a read-only file' 0 'run ' "${nobody[@]}" list runs --db "$dir/closed/x.db"
+    check 'a report of it' 0 'op,kernel' "${nobody[@]}" report --format csv --db "$dir/closed/x.db"
+    check 'and nothing beside it' 0 'x.db' ls "$dir/closed"
     mkdir -m 777 "$dir/open"
     check 'merged from there' 0 '1 runs new' "${nobody[@]}" merge "$dir/open/all.db" "$dir/closed/x.db"
     check 'merged into it' 3 'not writable' "${nobody[@]}" merge "$dir/closed/x.db" "$dir/2.db"
