@@ -46,6 +46,20 @@ static void write_headline(struct mla_page *page)
             a->flaky, a->grew, a->lost, a->verdicts, page->report->runs_n);
 }
 
+static void write_cut_off(struct mla_page *page)
+{
+    const struct mla_run_row *run = mla_report_cut_off(page->report);
+    if (run != NULL) {
+        fprintf(
+            page->file,
+            "<p><b class=\"bad\">The latest run, %" PRId64
+            ", did not end</b>: it was interrupted or "
+            "killed, or is at work still. Cases that it did not reach stand here as earlier runs "
+            "judged them.</p>\n",
+            run->id);
+    }
+}
+
 /* Which kernel, how much, since when: one line each. */
 static void write_regressed(struct mla_page *page)
 {
@@ -196,6 +210,7 @@ void mla_page_answer(struct mla_page *page)
 {
     fputs("<section id=\"answer\">\n", page->file);
     write_headline(page);
+    write_cut_off(page);
     write_regressed(page);
     write_worst(page);
     fputs(

@@ -196,6 +196,9 @@ const struct mla_subject *mla_report_worst(const struct mla_report *report);
 /* Cases that passed, failed or were refused as due, with those that were only counted; of these the bad. */
 int64_t mla_subject_judged(const struct mla_subject *subject);
 int64_t mla_subject_failing(const struct mla_subject *subject);
+/* The latest run, if it has no end: it was interrupted or killed, or is at work still. NULL: it has one. */
+const struct mla_run_row *mla_report_cut_off(const struct mla_report *report);
+
 static inline const char *mla_subject_op(const struct mla_subject *subject)
 {
     return subject->ring ? "ring" : "sparse";

@@ -137,9 +137,9 @@ void mla_report_json(struct mla_report *r, FILE *f)
             "{\"regressed\":%" PRId64 ",\"fails\":%" PRId64 ",\"grew\":%" PRId64
             ",\"lost\":%" PRId64 ",\"failing\":%" PRId64 ",\"flaky\":%" PRId64
             ",\"compared\":%" PRId64 ",\"cases\":%" PRId64 ",\"verdicts\":%" PRId64
-            ",\"kernels\":[",
+            ",\"latest_run_ended\":%s,\"kernels\":[",
             a->fails, a->fails, a->grew, a->lost, a->failing, a->flaky, a->compared, a->cases,
-            a->verdicts);
+            a->verdicts, mla_report_cut_off(r) == NULL ? "true" : "false");
     for (size_t i = 0; i < r->subjects_n; i++) {
         if (mla_page_shows(&r->subjects[i])) {
             fputs(first ? "\n" : ",\n", f);

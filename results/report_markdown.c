@@ -47,6 +47,14 @@ static void write_answer(struct mla_report *r, FILE *f)
             " %" PRId64 " of %" PRId64 " failing now, %" PRId64 " of them flaky; %" PRId64
             " pass with a larger error.\n",
             a->failing, a->cases, a->flaky, a->grew);
+    const struct mla_run_row *run = mla_report_cut_off(r);
+    if (run != NULL) {
+        fprintf(f,
+                "\n**The latest run, %" PRId64
+                ", did not end**: cases that it did not reach stand here as "
+                "earlier runs judged them.\n",
+                run->id);
+    }
 }
 
 static void write_case(struct mla_report *r, FILE *f, const struct mla_subject *s, int64_t testcase)

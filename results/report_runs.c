@@ -96,6 +96,12 @@ int32_t mla_report_read_runs(struct mla_report *report)
     return MLA_STORE_OK;
 }
 
+const struct mla_run_row *mla_report_cut_off(const struct mla_report *report)
+{
+    const struct mla_run_row *last = report->runs_n == 0 ? NULL : &report->runs[report->runs_n - 1];
+    return last != NULL && last->ended[0] == '\0' ? last : NULL;
+}
+
 size_t mla_report_rank(const struct mla_report *report, int64_t run)
 {
     size_t low = 0, high = report->runs_n;

@@ -581,6 +581,23 @@ static void other_formats_are_harmless(void **state)
     mla_store_close(store);
 }
 
+/* Of the runs without an end only the latest is told: what it did not reach is missing. */
+static void a_latest_run_that_was_cut_off(void **state)
+{
+    static const enum mla_report_format formats[] = {MLA_REPORT_HTML, MLA_REPORT_MARKDOWN};
+    const char *path = test_path(*state, "cut_off.db");
+    struct mla_store *store = three_runs(path, "scalar");
+    for (int ended = 0; ended < 2; ended++) {
+        for (size_t i = 0; i < 2; i++) {
+            char *text = render(store, formats[i]);
+            assert_int_equal(count(text, "The latest run, 4, did not end"), !ended);
+            free(text);
+        }
+        test_exec(path, "UPDATE run SET ended = started WHERE id = 4");
+    }
+    mla_store_close(store);
+}
+
 /* A case that fails comes before one that is nearer to its bound, with the command that makes it fail. */
 static void worst_is_one_that_fails(void **state)
 {
@@ -676,6 +693,7 @@ int main(void)
         cmocka_unit_test(html_is_whole_and_harmless),
         cmocka_unit_test(json_is_json),
         cmocka_unit_test(other_formats_are_harmless),
+        cmocka_unit_test(a_latest_run_that_was_cut_off),
         cmocka_unit_test(worst_is_one_that_fails),
         cmocka_unit_test(without_gnuplot),
     };

@@ -102,7 +102,8 @@ int32_t mla_store_begin_run(struct mla_store *store, const struct mla_store_buil
                             const struct mla_store_run *run, int64_t *run_id);
 /* Join a run that another process began (fuzz workers). */
 int32_t mla_store_join_run(struct mla_store *store, int64_t run_id);
-/* Flush and store the end time; of several processes in one run the last one's stays. */
+/* Flush and store the end time; of several processes in one run the last one's stays. A run that did not do
+ * all it was to do is given none: report and comparison say so. */
 int32_t mla_store_end_run(struct mla_store *store);
 
 /* A case: canonical line, its SHA-256 in hex, and the shape as columns (MLA_STORE_NULL: absent). */

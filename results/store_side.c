@@ -45,7 +45,9 @@ enum column {
     "SELECT count(*), min(run), max(run), count(DISTINCT git_commit || dirty),"                    \
     " (SELECT git_commit || iif(dirty, '-dirty', '') FROM chosen ORDER BY started DESC, uid "      \
     "DESC),"                                                                                       \
-    " (SELECT coalesce(sum(n), 0) FROM tally WHERE run IN (SELECT run FROM chosen)) FROM chosen"
+    " (SELECT coalesce(sum(n), 0) FROM tally WHERE run IN (SELECT run FROM chosen)),"              \
+    " (SELECT count(*) FROM run WHERE ended IS NULL AND id IN (SELECT run FROM chosen))"           \
+    " FROM chosen"
 
 /* Until the side is closed everything it reads is of one moment, whatever others write meanwhile. */
 static int32_t begin_snapshot(struct mla_store_side *side)
@@ -79,6 +81,7 @@ static int32_t read_facts(struct mla_store_side *side)
         .commits_n = sqlite3_column_int64(stmt, 3),
         .commit = side->last_commit,
         .tallied = sqlite3_column_int64(stmt, 5),
+        .cut_off_n = sqlite3_column_int64(stmt, 6),
     };
     (void)sqlite3_finalize(stmt);
     return MLA_STORE_OK;

@@ -37,6 +37,7 @@ struct mla_side_facts {
     int64_t runs_n, first_run, last_run;
     int64_t commits_n;  /* distinct ones, a changed tree apart */
     const char *commit; /* of the last run, "-dirty" appended; lives as long as the side */
+    int64_t cut_off_n;  /* runs without an end: interrupted, killed, or at work still */
     int64_t tallied;    /* cases counted without a row: they cannot be compared */
 };
 

@@ -291,6 +291,7 @@ static void facts(void **state)
     (void)begin("run", "aaaa1", false, "");
     (void)begin("fuzz", "aaaa1", true, "");
     OK(mla_store_tally(store, "ring", "k", "exact", "pass", 12, 0.5));
+    OK(mla_store_end_run(store));
     (void)begin("run", "bbbb1", false, "");
     struct mla_store_side *side = open_side(NULL);
     struct mla_side_facts f = mla_store_side_facts(side);
@@ -299,11 +300,13 @@ static void facts(void **state)
     assert_int_equal(f.last_run, 3);
     assert_int_equal(f.commits_n, 3);
     assert_int_equal(f.tallied, 12);
+    assert_int_equal(f.cut_off_n, 2);
     assert_string_equal(f.commit, "bbbb1");
     mla_store_side_close(side);
     side = open_side("aaaa-dirty");
     assert_string_equal(mla_store_side_facts(side).commit, "aaaa1-dirty");
     assert_int_equal(mla_store_side_facts(side).tallied, 12);
+    assert_int_equal(mla_store_side_facts(side).cut_off_n, 0);
     mla_store_side_close(side);
 }
 

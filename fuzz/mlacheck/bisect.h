@@ -2,7 +2,8 @@
  *
  * bisect.h - what the files of `mlacheck bisect` share.
  *
- * bisect.c reads the command; bisect_search.c looks for a commit, bisect_config.c for settings. Both ask
+ * bisect.c reads the command; bisect_search.c looks for a commit, bisect_config.c for settings.
+ * bisect_commits.c lists the commits that are left, bisect_answer.c tells which one it is. Both searches ask
  * bisect_decide.c for an outcome, which repeats single tries (bisect_try.c) until it is sure enough, and
  * keep it in bisect_steps.c. bisect_build.c makes the plug-in of a commit in the work tree of bisect_tree.c,
  * bisect_git.c asks git, bisect_child.c runs programs.
@@ -154,7 +155,33 @@ int mla_bisect_store(struct mla_bisect *b, const struct mla_store_step *step);
 /* "3 of 3 fail: reason" */
 void mla_bisect_describe(const struct mla_store_step *step, char *text, size_t text_bytes);
 
+/* ---- bisect_commits.c ---- */
+
+/* Commits that may be the first bad one, best cut first. */
+struct mla_bisect_candidates {
+    char *text; /* git's, cut into hashes */
+    char **list;
+    size_t n;
+};
+/* Fill c; to be freed. */
+int mla_bisect_list_candidates(const struct mla_bisect *b, struct mla_bisect_candidates *c);
+void mla_bisect_free_candidates(struct mla_bisect_candidates *c);
+/* The next one to ask; NULL when none is left. */
+const char *mla_bisect_choose(const struct mla_bisect *b, const struct mla_bisect_candidates *c);
+/* The last bad commit asked, the bad end if there is none. */
+const char *mla_bisect_last_bad(const struct mla_bisect *b);
+/* That commit was just asked: if it is bad, its step becomes the last. */
+void mla_bisect_put_last(struct mla_bisect *b, const char *commit);
+
+/* ---- bisect_answer.c ---- */
+
+/* Tell and store what was found. */
+int mla_bisect_answer(struct mla_bisect *b, const struct mla_bisect_candidates *c);
+
 /* ---- the two searches ---- */
+
+/* What a kernel of that plug-in is called by, as `run` has it. */
+void mla_bisect_spec(const struct mla_bisect *b, const char *path, char *spec, size_t spec_bytes);
 
 int mla_bisect_search(struct mla_bisect *b);
 int mla_bisect_configuration(struct mla_bisect *b);

@@ -121,5 +121,7 @@ void mla_compare_print_json(const struct mla_compare *c, int64_t paired, int64_t
         printf("%s", i == 0 ? "" : ",");
         json_group(&c->groups[i]);
     }
-    printf("],\"interrupted\":%s}\n", mla_interrupted ? "true" : "false");
+    printf("],\"runs_not_ended\":[%" PRId64 ",%" PRId64 "],\"interrupted\":%s}\n",
+           mla_store_side_facts(c->sides[0]).cut_off_n, mla_store_side_facts(c->sides[1]).cut_off_n,
+           mla_interrupted ? "true" : "false");
 }

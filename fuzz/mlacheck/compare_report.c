@@ -60,6 +60,10 @@ static void print_side(const struct mla_compare *c, int s)
              strstr(f.commit, "-dirty") != NULL ? "-dirty" : "");
     mla_text_plain(stdout, commit);
     putchar('\n');
+    if (f.cut_off_n > 0)
+        printf("%c: %" PRId64 " of them did not end (interrupted, killed or at work still): a case "
+               "that is only in %c may be one that %c did not reach\n",
+               'A' + s, f.cut_off_n, 'B' - s, 'A' + s);
     if (f.tallied > 0)
         printf("%c: %" PRId64 " cases of hunts were counted without a row: not compared\n", 'A' + s,
                f.tallied);

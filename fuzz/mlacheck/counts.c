@@ -55,10 +55,11 @@ void mla_counts_print_json(const struct mla_counts *n, int64_t slow_skipped)
            ",\"refused\":%" PRId64 ",\"crashed\":%" PRId64 ",\"unsupported\":%" PRId64
            ",\"slow_skipped\":%" PRId64 ",\"rows_judged\":%" PRId64 ",\"rows_nonfinite\":%" PRId64
            ",\"rows_out_of_range\":%" PRId64 ",\"rows_without_bound\":%" PRId64
-           ",\"rows_without_keys\":%" PRId64 ",\"oracle_failed\":%" PRId64,
+           ",\"rows_without_keys\":%" PRId64 ",\"oracle_failed\":%" PRId64 ",\"interrupted\":%s",
            n->cases, n->judged, n->passed, n->failed, n->improbable, n->unjudged, n->refused,
            n->crashed, n->unsupported, slow_skipped, n->rows_judged, n->rows_nonfinite,
-           n->rows_out_of_range, n->rows_without_bound, n->rows_without_keys, n->oracle_failed);
+           n->rows_out_of_range, n->rows_without_bound, n->rows_without_keys, n->oracle_failed,
+           mla_interrupted ? "true" : "false");
 }
 
 int mla_counts_exit(const char *verb, const struct mla_counts *n)

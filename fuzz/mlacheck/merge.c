@@ -19,7 +19,8 @@ static const char help[] =
     "A finding keeps the first and the last time that any file saw it; it is `known` if one says\n"
     "so, else in the state of the file that saw it last.\n\n"
     "flags:\n"
-    "  --json           end with one JSON object of counts\n\n"
+    "  --json           end with one JSON object of counts\n"
+    "  --quiet          no line for each file\n\n"
     "example: mlacheck merge all.db ci-1/mlacheck.db ci-2/mlacheck.db\n\n"
     "exit: 0 merged, 2 bad usage, 3 a file cannot be read or written (those before it are\n"
     "merged), 130 interrupted; then give the same command again\n";
@@ -52,7 +53,8 @@ static int merge_all(struct mla_store *store, const struct mla_options *o)
         if (status == MLA_STORE_OK) {
             add(&sum, &n);
             merged_n++;
-            report(o->words[i], &n);
+            if (!o->quiet)
+                report(o->words[i], &n);
         } else if (status == MLA_STORE_ERR_STOPPED) {
             code = mla_options_fail(MLA_EXIT_INTERRUPTED, "merge",
                                     "interrupted before '%s' was in: merge it again", o->words[i]);
@@ -72,7 +74,7 @@ static int merge_all(struct mla_store *store, const struct mla_options *o)
 int mla_verb_merge(int argc, char **argv)
 {
     struct mla_options o;
-    int code = mla_options_parse(&o, "merge", "Jh*", argc, argv);
+    int code = mla_options_parse(&o, "merge", "Jqh*", argc, argv);
     if (code != 0 || o.help) {
         if (code == 0)
             fputs(help, stdout);

@@ -23,7 +23,7 @@ enum mla_exit {
 #define MLA_OPTIONS_LIST_MAX    64
 #define MLA_OPTIONS_THREADS_MAX 8
 
-/* All flags of all verbs; which verb takes which is in options.c's table. */
+/* All flags of all verbs: options_flags.c has the table of them, a verb says which it takes. */
 struct mla_options {
     const char *kernels[MLA_OPTIONS_LIST_MAX];
     int kernels_n;

@@ -64,6 +64,7 @@ struct run {
     struct mla_store *store;
     struct mla_counts counts;
     int64_t slow_skipped;
+    int64_t left;                      /* cases that an interruption kept from some kernel */
     int64_t executed[MLA_KERNELS_MAX]; /* cases of each kernel that it was really called for */
     double row_tests;
     int oracle_threads;
@@ -237,7 +238,8 @@ static int judge_case(struct run *run, const struct mla_case *test)
     const char *problem = mla_case_problem(test, run->bytes_max, error);
     if (problem == NULL && mla_subject_make(test, &subject, error) != MLA_OK)
         problem = error;
-    for (size_t k = 0; k < run->kernels.n && code == 0 && !mla_interrupted; k++) {
+    size_t k = 0;
+    for (; k < run->kernels.n && code == 0 && !mla_interrupted; k++) {
         const struct mla_kernel_choice *choice = &run->kernels.list[k];
         if (problem == NULL) {
             code = judge_kernel(run, subject, test, choice);
@@ -249,6 +251,7 @@ static int judge_case(struct run *run, const struct mla_case *test)
         if (mla_record_store(run->store, test, choice->spec, &none) != MLA_STORE_OK)
             code = MLA_EXIT_ENVIRONMENT;
     }
+    run->left += k < run->kernels.n;
     mla_subject_free(subject);
     return code;
 }
@@ -291,10 +294,14 @@ static int judge_cases(struct run *run)
     if (run->options.in_process)
         mla_fatal_watch(run->store);
     mla_progress_begin(&run->progress, run->options.quiet);
-    for (size_t i = 0; i < run->corpus.n && code == 0 && !mla_interrupted; i++) {
+    for (size_t i = 0; i < run->corpus.n && code == 0; i++) {
         const struct mla_case *test = &run->corpus.cases[i];
         if (!is_run(run, test, &run->slow_skipped))
             continue;
+        if (mla_interrupted) {
+            run->left++;
+            continue;
+        }
         code = judge_case(run, test);
         progress(run, i + 1);
     }
@@ -355,13 +362,21 @@ static int begin(struct run *run, int argc, char **argv)
     return 0;
 }
 
+/* A run that was interrupted has no end in the database, as one that was killed: whoever reads it knows
+ * that what it did not reach is not gone. */
 static int finish(struct run *run)
 {
     const struct mla_counts *n = &run->counts;
-    if (mla_store_end_run(run->store) != MLA_STORE_OK)
+    int32_t status = run->left > 0 ? mla_store_flush(run->store) : mla_store_end_run(run->store);
+    if (status != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "%s", mla_store_message(run->store));
     mla_table_print(stdout, run->store, MLA_VIEW_SUMMARY, NULL);
     mla_counts_print(n, run->slow_skipped);
+    if (run->left > 0)
+        printf("interrupted: %" PRId64
+               " cases were not judged, or not with every kernel; the run is "
+               "stored as one that did not end\n",
+               run->left);
     printf("executed: %s\n", roll_text(run, EXECUTED));
     printf("not usable on this CPU: %s\n", roll_text(run, SKIPPED));
     if (run->options.json) {

@@ -35,6 +35,8 @@ check 'and nothing is left beside them' 1 '' bash -c "ls '$dir' | grep -E '^[123
 check 'findings' 0 'canary-nan' "$mlacheck" list findings --db "$dir/all.db"
 check 'a case by its id' 1 'FAIL' bash -c \
     "id=\$(printf %s '$line' | sha256sum | head -c 12); '$mlacheck' run --db '$dir/all.db' --kernel fault:canary-nan --id \$id"
+"$mlacheck" merge "$dir/all.db" "$dir"/[123].db --quiet >"$dir/quiet"
+check 'quietly' 1 '' grep -q . "$dir/quiet"
 echo 'not a database' >"$dir/text.db"
 check 'a bad source' 3 'text.db' "$mlacheck" merge "$dir/all.db" "$dir/1.db" "$dir/text.db" "$dir/2.db"
 check 'how far it came' 3 '{"merged":1,"left":2,' "$mlacheck" merge "$dir/all.db" "$dir/1.db" "$dir/text.db" "$dir/2.db" --json
@@ -141,6 +143,12 @@ wait $!
 check 'run ends at Ctrl-C' 0 '' test $? -eq 130
 check 'it had begun' 0 '' test "$(number "$dir/int" cases)" -gt 0
 check 'and not ended' 0 '' test "$(number "$dir/int" cases)" -lt 4000
+check 'it says so' 0 'the run is stored as one that did not end' cat "$dir/int"
+check 'in JSON too' 0 '"interrupted":true' cat "$dir/int"
+check 'so does the database' 0 '{"field":"ended","value":null}' "$mlacheck" show run --db "$dir/int.db" --json
+check 'and a report' 0 '"latest_run_ended":false' "$mlacheck" report --db "$dir/int.db" --format json
+check 'of a run that ended it does not' 0 '"latest_run_ended":true' "$mlacheck" report --db "$dir/1.db" --format json
+check 'and a comparison' 0 'B: 1 of them did not end' "$mlacheck" compare "$dir/1.db" "$dir/int.db"
 check 'all that run judged is stored' 0 '' test "$(number "$dir/int" cases)" = "$(stored "$dir/int.db")"
 "$mlacheck" faults --db "$dir/faults.db" --time 600 --jobs 2 --trials 1 --verbose --json >"$dir/faults" 2>&1 &
 until_text "$dir/faults" '^KILLED'
