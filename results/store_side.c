@@ -27,6 +27,7 @@ enum column {
     VERDICT,
     REASON,
     RELATION,
+    KERNEL_FILE,
     RATIO,
     HASH,
     LOOKED_AT
@@ -35,12 +36,16 @@ enum column {
 #define ROWS                                                                                       \
     "SELECT t.id, v.kernel, c.sanitizer, c.isa, c.git_commit, c.dirty, v.run, v.id, t.op, "        \
     "t.family,"                                                                                    \
-    " v.verdict, coalesce(v.reason, ''), v.relation, v.max_ratio,"                                 \
-    " (SELECT m.value FROM metric AS m WHERE m.verdict = v.id AND m.name = 'output_hash'),"        \
-    " (SELECT m.value FROM metric AS m WHERE m.verdict = v.id AND m.name = 'relations')"           \
-    " FROM chosen AS c JOIN verdict AS v ON v.run = c.run JOIN testcase AS t ON t.num = "          \
-    "v.testcase"                                                                                   \
-    " ORDER BY 1, 2, 3, 4, c.started DESC, c.uid DESC, v.id DESC"
+    " v.verdict, coalesce(v.reason, ''), v.relation, " MLA_SIDE_KERNEL_FILE(                       \
+        "c.kernels", "v.kernel") ", v.max_ratio,"                                                  \
+                                 " (SELECT m.value FROM metric AS m WHERE m.verdict = v.id AND "   \
+                                 "m.name = 'output_hash'),"                                        \
+                                 " (SELECT m.value FROM metric AS m WHERE m.verdict = v.id AND "   \
+                                 "m.name = 'relations')"                                           \
+                                 " FROM chosen AS c JOIN verdict AS v ON v.run = c.run JOIN "      \
+                                 "testcase AS t ON t.num = "                                       \
+                                 "v.testcase"                                                      \
+                                 " ORDER BY 1, 2, 3, 4, c.started DESC, c.uid DESC, v.id DESC"
 #define FACTS                                                                                      \
     "SELECT count(*), min(run), max(run), count(DISTINCT git_commit || dirty),"                    \
     " (SELECT git_commit || iif(dirty, '-dirty', '') FROM chosen ORDER BY started DESC, uid "      \
@@ -240,9 +245,9 @@ static bool begin_key(struct mla_store_side *side, struct mla_side_row *row)
     count_verdict(side, row);
     side->latest_run = sqlite3_column_int64(side->rows, RUN);
     side->latest_dirty = sqlite3_column_int(side->rows, DIRTY) != 0;
-    return take_verdict(side, row) && keep(side, COMMIT) != NULL && row->id != NULL &&
-           row->op != NULL && row->family != NULL && row->kernel != NULL &&
-           row->sanitizer != NULL && row->isa != NULL;
+    return take_verdict(side, row) && keep(side, COMMIT) != NULL &&
+           keep(side, KERNEL_FILE) != NULL && row->id != NULL && row->op != NULL &&
+           row->family != NULL && row->kernel != NULL && row->sanitizer != NULL && row->isa != NULL;
 }
 
 /* Does the current row count beside the key's latest? */
@@ -252,7 +257,8 @@ static bool counts(struct mla_store_side *side)
         return true;
     }
     return !side->latest_dirty && sqlite3_column_int(side->rows, DIRTY) == 0 &&
-           strcmp(side->texts[COMMIT], text_at(side, COMMIT)) == 0;
+           strcmp(side->texts[COMMIT], text_at(side, COMMIT)) == 0 &&
+           strcmp(side->texts[KERNEL_FILE], text_at(side, KERNEL_FILE)) == 0;
 }
 
 static bool add_verdict(struct mla_store_side *side, struct mla_side_row *row, int64_t *last_run)

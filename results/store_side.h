@@ -8,7 +8,7 @@
  *
  * Where several runs of a side judged the same, the latest counts, and with it the others of the same clean
  * commit: the gravest of their verdicts, so that who failed once failed. A changed work tree has no name, so of
- * its runs only the latest counts.
+ * its runs only the latest counts; and of a plug-in only runs of the same file do.
  */
 #ifndef MLA_RESULTS_STORE_SIDE_H
 #define MLA_RESULTS_STORE_SIDE_H
@@ -64,6 +64,13 @@ int32_t mla_store_side_figure(struct mla_store_side *side, const struct mla_side
 /* The line that repeats the fault of a row, as its finding has it; NULL where there is none. To be freed. */
 int32_t mla_store_side_repro(struct mla_store_side *side, const struct mla_side_row *row,
                              char **repro);
+
+/*
+ * The file of a plug-in kernel, "PATH.so:NAME", by the beginning of its hash, as the latest run of the side had
+ * it; "" where it is none, or older runs did not store it.
+ */
+int32_t mla_store_side_kernel_file(struct mla_store_side *side, const char *kernel,
+                                   char hash[MLA_STORE_FILE_BYTES]);
 
 /* The (lower) median of a statistic over the cases of one run of the command `run`. NaN are left out. */
 struct mla_side_median {

@@ -5,6 +5,7 @@
 #include "results/store_side_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 double mla_side_figure_at(sqlite3_stmt *stmt, int column)
@@ -63,6 +64,32 @@ int32_t mla_store_side_repro(struct mla_store_side *side, const struct mla_side_
         status = mla_sql_fail(side->store, "read a finding");
     }
     (void)sqlite3_reset(side->repro);
+    return status;
+}
+
+#define KERNEL_FILE                                                                                \
+    "SELECT " MLA_SIDE_KERNEL_FILE("kernels", "?4") " AS file FROM chosen WHERE file <> ''"        \
+                                                    " ORDER BY started DESC, uid DESC LIMIT 1"
+
+int32_t mla_store_side_kernel_file(struct mla_store_side *side, const char *kernel,
+                                   char hash[MLA_STORE_FILE_BYTES])
+{
+    sqlite3_stmt *stmt = mla_side_prepare(side, KERNEL_FILE);
+    hash[0] = '\0';
+    if (stmt == NULL) {
+        return MLA_STORE_ERR_WRITE;
+    }
+    (void)mla_sql_bind_text(stmt, 4, kernel);
+    int code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text(stmt, 0);
+        (void)snprintf(hash, MLA_STORE_FILE_BYTES, "%s", text == NULL ? "" : text);
+        hash[strspn(hash, "0123456789abcdef")] = '\0';
+    }
+    int32_t status = code == SQLITE_ROW || code == SQLITE_DONE
+                         ? MLA_STORE_OK
+                         : mla_sql_fail(side->store, "read the kernels of a side");
+    (void)sqlite3_finalize(stmt);
     return status;
 }
 

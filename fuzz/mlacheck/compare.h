@@ -42,6 +42,7 @@ struct mla_moved_item {
 /* A kernel on an operation in one kind of build. [0]: A, [1]: B. */
 struct mla_compare_group {
     char *op, *kernel, *sanitizer, *isa;
+    char files[2][MLA_STORE_FILE_BYTES]; /* of a plug-in: the hash of its file; "": none known */
     int64_t paired, only[2];
     int64_t passed[2], failed[2]; /* of all, paired or not; passed: refused as due too */
     int64_t same_bits, no_bits;   /* of those that passed twice: equal; unknown or not steady */
@@ -105,6 +106,8 @@ extern const struct mla_moved_word mla_moved_words[MLA_MOVED_N];
 /* Is the item a reason to exit with 1? After the walk. */
 bool mla_compare_is_regression(const struct mla_compare *c, const struct mla_moved_item *item);
 int64_t mla_compare_count_regressions(const struct mla_compare *c);
+/* Is it a plug-in whose file is another one in B? */
+bool mla_compare_is_rebuilt(const struct mla_compare_group *g);
 /* Items of all groups. */
 int64_t mla_compare_count(const struct mla_compare *c, enum mla_moved moved);
 /* Both sides judged it, and B has an error that A never had. NaN is worse than anything. */

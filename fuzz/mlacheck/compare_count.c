@@ -4,6 +4,8 @@
  */
 #include "fuzz/mlacheck/compare.h"
 
+#include <string.h>
+
 const struct mla_moved_word mla_moved_words[MLA_MOVED_N] = {
     [MLA_MOVED_REGRESSION] = {"REGRESSION", "regressions", "passed in A and fail in B"},
     [MLA_MOVED_NEW_FAILURE] = {"NEW", "new_failures", "fail in B and were not judged in A"},
@@ -43,4 +45,10 @@ int64_t mla_compare_count(const struct mla_compare *c, enum mla_moved moved)
 bool mla_compare_is_new_worst(const struct mla_compare_group *g)
 {
     return g->worst[0] >= 0 && !(g->worst[1] <= g->worst[0]);
+}
+
+bool mla_compare_is_rebuilt(const struct mla_compare_group *g)
+{
+    return g->files[0][0] != '\0' && g->files[1][0] != '\0' &&
+           strcmp(g->files[0], g->files[1]) != 0;
 }

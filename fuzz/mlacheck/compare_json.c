@@ -88,6 +88,7 @@ static void json_group(const struct mla_compare_group *g)
     json_member("kernel", g->kernel);
     json_member("sanitizer", g->sanitizer);
     json_member("isa", g->isa);
+    printf(",\"kernel_file_changed\":%s", mla_compare_is_rebuilt(g) ? "true" : "false");
     printf(",\"paired\":%" PRId64 ",\"only_a\":%" PRId64 ",\"only_b\":%" PRId64
            ",\"failed\":[%" PRId64 ",%" PRId64 "],\"same_bits\":%" PRId64
            ",\"changed_bits\":%" PRId64 ",\"unknown_bits\":%" PRId64 ",\"worst\":[",

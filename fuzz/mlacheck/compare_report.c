@@ -106,6 +106,22 @@ static void print_apart(const struct mla_compare *c)
     }
 }
 
+/* A plug-in is no part of the commit: whether it is the same one is for its file to say. Each once. */
+static void print_rebuilt(const struct mla_compare *c)
+{
+    for (size_t i = 0; i < c->groups_n; i++) {
+        const struct mla_compare_group *g = &c->groups[i];
+        bool said = !mla_compare_is_rebuilt(g);
+        for (size_t j = 0; j < i; j++)
+            said = said || strcmp(c->groups[j].kernel, g->kernel) == 0;
+        if (said)
+            continue;
+        fputs("kernel file changed: ", stdout);
+        mla_text_plain(stdout, g->kernel);
+        printf(" (%s -> %s)\n", g->files[0], g->files[1]);
+    }
+}
+
 /* ---- items ---- */
 
 static void print_item(const struct mla_compare *c, const struct mla_moved_item *item)
@@ -237,6 +253,7 @@ int mla_compare_report(const struct mla_compare *c)
     print_side(c, 0);
     print_side(c, 1);
     print_apart(c);
+    print_rebuilt(c);
     for (int m = 0; m < MLA_MOVED_N; m++)
         print_items(c, (enum mla_moved)m);
     print_worst(c);

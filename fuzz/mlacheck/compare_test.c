@@ -196,6 +196,56 @@ static void nothing_moved(void **state)
     expect_not("kept apart");
 }
 
+/* A plug-in is known by its file: built anew it is told of, and only then. */
+static void plugin_rebuilt(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"012345678901", "012345678901", "abcdefabcdef"};
+    open_store(db);
+    for (int run = 0; run < 4; run++) {
+        char kernels[64] = "./k.so:k,./k.so:kk"; /* by an older mlacheck */
+        const struct mla_store_build build = {"aaaa1", false, "clang 14", "-O2", "", "avx2"};
+        const struct mla_store_run row = {"run", "a CPU", kernels, 7};
+        if (run < 3)
+            snprintf(kernels, sizeof kernels, "./k.so:kk@%s,./k.so:k@%s,x", files[0], files[run]);
+        OK(mla_store_begin_run(store, &build, &row, NULL));
+        put(1, "./k.so:k", "pass", 0.5, 77);
+        put(2, "./k.so:k", "pass", 0.5, 77);
+        put(1, "./k.so:kk", "pass", 0.5, 77);
+        put(1, "x", "pass", 0.5, 77);
+    }
+    close_store();
+    assert_int_equal(runs("1", "3"), MLA_EXIT_PASSED);
+    expect("kernel file changed: ./k.so:k (012345678901 -> abcdefabcdef)\n");
+    expect_not("kernel file changed: ./k.so:kk");
+    expect("\"kernel\":\"./"
+           "k.so:k\",\"sanitizer\":\"\",\"isa\":\"avx2\",\"kernel_file_changed\":true,");
+    assert_int_equal(runs("1", "2"), MLA_EXIT_PASSED);
+    expect_not("kernel file changed");
+    assert_int_equal(runs("1", "4"), MLA_EXIT_PASSED);
+    expect_not("kernel file changed");
+    assert_int_equal(runs("aaaa1", "3"), MLA_EXIT_PASSED);
+    expect_not("kernel file changed");
+}
+
+/* Runs of one commit, of this program's, do not speak for a plug-in that was built anew. */
+static void plugin_mended(void **state)
+{
+    (void)state;
+    open_store(db);
+    for (int run = 0; run < 2; run++) {
+        const struct mla_store_build build = {"aaaa1", false, "clang 14", "-O2", "", "avx2"};
+        const struct mla_store_run row = {
+            "run", "a CPU", run == 0 ? "./k.so:k@012345678901" : "./k.so:k@abcdefabcdef", 7};
+        OK(mla_store_begin_run(store, &build, &row, NULL));
+        put(1, "./k.so:k", run == 0 ? "fail-certain" : "pass", 0.5, 77);
+    }
+    close_store();
+    assert_int_equal(runs("1", "aaaa1"), MLA_EXIT_PASSED);
+    expect("FIXED ring/./k.so:k");
+    expect_not("flaky");
+}
+
 /* One case a row: what it was, what it is, and whether that alone makes exit code 1. */
 static void each_move(void **state)
 {
@@ -718,6 +768,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nothing_moved, setup, teardown),
+        cmocka_unit_test_setup_teardown(plugin_rebuilt, setup, teardown),
+        cmocka_unit_test_setup_teardown(plugin_mended, setup, teardown),
         cmocka_unit_test_setup_teardown(each_move, setup, teardown),
         cmocka_unit_test_setup_teardown(failures_of_new_cases, setup, teardown),
         cmocka_unit_test_setup_teardown(bits_and_worst, setup, teardown),

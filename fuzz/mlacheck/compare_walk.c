@@ -249,6 +249,11 @@ void mla_compare_walk(struct mla_compare *c)
             there[1] = next(c, 1, &rows[1]);
     }
     mla_progress_clear(&c->progress);
+    for (size_t i = 0; i < c->groups_n && c->code == 0; i++)
+        for (int s = 0; s < 2 && c->code == 0; s++)
+            if (mla_store_side_kernel_file(c->sides[s], c->groups[i].kernel,
+                                           c->groups[i].files[s]) != MLA_STORE_OK)
+                c->code = mla_compare_store_failed(c, s);
 }
 
 void mla_compare_free(struct mla_compare *c)
