@@ -63,7 +63,7 @@ int mla_compare_open(struct mla_compare *c, int side, const char *word)
                    strchr(word, '/') != NULL || ends_with(word, ".db");
     c->names[side] = word;
     options.db = is_file ? word : c->options.db;
-    c->stores[side] = mla_options_read_store(&options, "compare");
+    c->stores[side] = mla_options_look_store(&options, "compare");
     if (c->stores[side] == NULL)
         return MLA_EXIT_ENVIRONMENT;
     int32_t code = mla_store_side_open(c->stores[side], is_file ? NULL : word, &c->sides[side]);

@@ -63,6 +63,12 @@ fi
 check 'a loud word' 0 '[31m' cat "$dir/said"
 check 'in a complaint' 1 '' env LC_ALL=C grep -q '[[:cntrl:]]' "$dir/said"
 
+# a failure by a relation is not fixed by not looking at it
+floored=("$mlacheck" run --kernel fault:rows-per-thread-floored --random 3 --op ring --db "$dir/rel.db")
+check 'a relation fails' 1 'relation threads' "${floored[@]}"
+check 'nobody looks' 0 '3 passed' "${floored[@]}" --no-relations
+check 'not comparable' 0 'not comparable: B did not look at relation threads' "$mlacheck" compare 1 2 --db "$dir/rel.db"
+
 # a full disk, first at once and then in the middle; a limit on the size of files stands for it
 limited=(bash -c 'trap "" XFSZ; ulimit -f "$1"; shift; exec "$@"' limited) # KB command...
 run=("$mlacheck" run --kernel scalar --random 2000 --no-relations --in-process --db)
@@ -101,6 +107,7 @@ if "${as_nobody[@]}" "$dir/mlacheck" --version >/dev/null 2>&1; then
     check 'a list of a read-only file' 0 'run ' "${nobody[@]}" list runs --db "$dir/closed/x.db"
     check 'a report of it' 0 'op,kernel' "${nobody[@]}" report --format csv --db "$dir/closed/x.db"
     check 'and nothing beside it' 0 'x.db' ls "$dir/closed"
+    check 'compared there' 0 '0 regressions' "${nobody[@]}" compare 1 1 --db "$dir/closed/x.db"
     mkdir -m 777 "$dir/open"
     check 'merged from there' 0 '1 runs new' "${nobody[@]}" merge "$dir/open/all.db" "$dir/closed/x.db"
     check 'merged into it' 3 'not writable' "${nobody[@]}" merge "$dir/closed/x.db" "$dir/2.db"
