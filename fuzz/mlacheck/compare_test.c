@@ -232,18 +232,28 @@ static void plugin_rebuilt(void **state)
 static void plugin_mended(void **state)
 {
     (void)state;
+    static const struct {
+        const char *commit, *kernels, *verdict;
+    } stored[] = {
+        {"aaaa1", "./k.so:k@012345678901", "fail-certain"},
+        {"aaaa1", "./k.so:k@abcdefabcdef", "pass"},
+        {"bbbb1", "./k.so:k", "fail-certain"}, /* by an older mlacheck: nothing is known */
+        {"bbbb1", "another,./k.so:k", "pass"},
+    };
     open_store(db);
-    for (int run = 0; run < 2; run++) {
-        const struct mla_store_build build = {"aaaa1", false, "clang 14", "-O2", "", "avx2"};
-        const struct mla_store_run row = {
-            "run", "a CPU", run == 0 ? "./k.so:k@012345678901" : "./k.so:k@abcdefabcdef", 7};
+    for (size_t i = 0; i < sizeof stored / sizeof stored[0]; i++) {
+        const struct mla_store_build build = {
+            stored[i].commit, false, "clang 14", "-O2", "", "avx2"};
+        const struct mla_store_run row = {"run", "a CPU", stored[i].kernels, 7};
         OK(mla_store_begin_run(store, &build, &row, NULL));
-        put(1, "./k.so:k", run == 0 ? "fail-certain" : "pass", 0.5, 77);
+        put(1, "./k.so:k", stored[i].verdict, 0.5, 77);
     }
     close_store();
     assert_int_equal(runs("1", "aaaa1"), MLA_EXIT_PASSED);
     expect("FIXED ring/./k.so:k");
     expect_not("flaky");
+    assert_int_equal(runs("4", "bbbb1"), MLA_EXIT_FAULT);
+    expect("flaky in B: failed 1 of 2");
 }
 
 /* One case a row: what it was, what it is, and whether that alone makes exit code 1. */

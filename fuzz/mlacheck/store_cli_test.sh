@@ -67,6 +67,7 @@ check 'in a complaint' 1 '' env LC_ALL=C grep -q '[[:cntrl:]]' "$dir/said"
 floored=("$mlacheck" run --kernel fault:rows-per-thread-floored --random 3 --op ring --db "$dir/rel.db")
 check 'a relation fails' 1 'relation threads' "${floored[@]}"
 check 'nobody looks' 0 '3 passed' "${floored[@]}" --no-relations
+check 'what was looked at is stored' 0 ' relations=3.0' "$mlacheck" show case 51f54c9f169e --db "$dir/rel.db"
 check 'not comparable' 0 'not comparable: B did not look at relation threads' "$mlacheck" compare 1 2 --db "$dir/rel.db"
 
 # a full disk, first at once and then in the middle; a limit on the size of files stands for it
