@@ -157,6 +157,7 @@ check 'so does the database' 0 '{"field":"ended","value":null}' "$mlacheck" show
 check 'and a report' 0 '"latest_run_ended":false' "$mlacheck" report --db "$dir/int.db" --format json
 check 'of a run that ended it does not' 0 '"latest_run_ended":true' "$mlacheck" report --db "$dir/1.db" --format json
 check 'and a comparison' 0 'B: 1 of them did not end' "$mlacheck" compare "$dir/1.db" "$dir/int.db"
+check 'for machines too' 0 '"runs_not_ended":[0,1]' "$mlacheck" compare "$dir/1.db" "$dir/int.db" --json
 check 'all that run judged is stored' 0 '' test "$(number "$dir/int" cases)" = "$(stored "$dir/int.db")"
 "$mlacheck" faults --db "$dir/faults.db" --time 600 --jobs 2 --trials 1 --verbose --json >"$dir/faults" 2>&1 &
 until_text "$dir/faults" '^KILLED'
