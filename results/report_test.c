@@ -422,10 +422,18 @@ static void never_green_without_a_pass(void **state)
     assert_int_equal(count(sarif, "Case/v1\":\"ring/dies//"), 1);
     assert_non_null(strstr(html, "<td class=\"n\">-</td>"));
     assert_non_null(strstr(markdown, "| ring/plain | 1 | 0.5 | - | "));
+    assert_non_null(strstr(html, "<p class=\"answer bad\">Nothing to compare yet, but"));
     free(xml);
     free(sarif);
     free(html);
     free(markdown);
+    begin(store, "aaaa111", "");
+    judge(store, 2, "wrong", "fail-certain", 3);
+    assert_int_equal(mla_store_flush(store), MLA_STORE_OK);
+    html = render(store, MLA_REPORT_HTML);
+    assert_non_null(strstr(html, "<p class=\"answer bad\">No regression, but 2 failing that"));
+    assert_null(strstr(html, "flaky: "));
+    free(html);
     mla_store_close(store);
 }
 
@@ -611,6 +619,12 @@ static void worst_is_one_that_fails(void **state)
     char *html = render(store, MLA_REPORT_HTML), *markdown = render(store, MLA_REPORT_MARKDOWN);
     assert_non_null(strstr(html, "err/B 0.5: it fails. Run it:</p>\n<pre>mlacheck run it --rel"));
     assert_non_null(strstr(markdown, ", err/B 0.5, fails\n\n  ` mlacheck run it --relations `"));
+    assert_non_null(strstr(html, "fails:</span> <code>mlacheck run it --relations</code>"));
+    char *csv = render(store, MLA_REPORT_CSV), *json = render(store, MLA_REPORT_JSON);
+    assert_non_null(strstr(csv, "\"mlacheck run it --relations\",000000030000,1,0,0,"));
+    assert_non_null(strstr(json, "\"worst\":{\"value\":0.5,"));
+    free(csv);
+    free(json);
     free(html);
     free(markdown);
     mla_store_close(store);
