@@ -94,7 +94,7 @@ check 'both in JSON' 0 "\"executed\":[\"$unusable:right\"],\"skipped\":[\"$unusa
 check 'stored as run without it' 1 '' bash -c \
     "'$mlacheck' list runs --db '$dir/skip.db' --json | sed 's/\"command\":\"[^\"]*\"//g' |
         grep -F 'unusable.so:unusable'"
-check 'stored as run' 0 "\"kernels\":\"$unusable:right\"" "$mlacheck" list runs --db "$dir/skip.db" --json
+check 'stored as run' 0 "\"kernels\":\"$unusable:right@" "$mlacheck" list runs --db "$dir/skip.db" --json
 check 'its verdict says why' 0 'not usable on this CPU' bash -c \
     "id=\$(printf %s '$line' | sha256sum | head -c 12); '$mlacheck' show case \$id --db '$dir/skip.db'"
 check 'nothing that runs' 77 'executed: none' "$mlacheck" run --db "$dir/skip.db" \
