@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report_answer.c - the page's first screen: did anything regress, which kernel, how much, since
- * when; and the accuracy of each kernel.
+ * report_answer.c - the page's first screen: did anything regress, which kernel, how much, since when.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "results/report_page.h"
 #include "results/report_text.h"
 
 #define REGRESSED_SHOWN 10
+#define CHANGES_OPEN    12 /* the others are folded away */
+
+/* Good news only where nothing fails. */
+static void write_no_regression(FILE *f, const struct mla_report_answer *a)
+{
+    fprintf(f, "<p class=\"answer %s\">No regression", a->failing > 0 ? "bad" : "good");
+    if (a->failing > 0) {
+        fprintf(f, ", but %" PRId64 " failing that no earlier run passed", a->failing);
+    }
+    fprintf(f, ": %" PRId64 " of %" PRId64 " results were compared with earlier runs.</p>\n",
+            a->compared, a->cases);
+}
 
 static void write_headline(struct mla_page *page)
 {
@@ -27,13 +37,12 @@ static void write_headline(struct mla_page *page)
                 "operation%s concerned.</p>\n",
                 a->fails, a->compared, kernels, kernels == 1 ? "" : "s", kernels == 1 ? "" : "s");
     } else if (a->compared > 0) {
-        fprintf(f,
-                "<p class=\"answer good\">No regression: %" PRId64 " of %" PRId64
-                " results were compared with earlier runs.</p>\n",
-                a->compared, a->cases);
+        write_no_regression(f, a);
     } else {
-        fputs("<p class=\"answer\">Nothing to compare yet: no case was judged by two runs.</p>\n",
-              f);
+        fprintf(f,
+                "<p class=\"answer%s\">Nothing to compare yet%s: no case was judged by two "
+                "runs.</p>\n",
+                a->failing > 0 ? " bad" : "", a->failing > 0 ? ", but there are failures" : "");
     }
     fprintf(f,
             "<p>%s%" PRId64 " failing now%s, %" PRId64 " of them flaky; %" PRId64
@@ -93,24 +102,37 @@ static void write_regressed(struct mla_page *page)
     fputs(n > 0 ? "</ul>\n" : "", f);
 }
 
+/* "0.25 → 0.5", "0.5" without an earlier one; negative: none. */
+static void write_step(struct mla_page *page, double before, double now)
+{
+    if (before >= 0) {
+        mla_page_figure(page, before);
+        fputs(" → ", page->file);
+    }
+    mla_page_known(page, now >= 0, now);
+}
+
 static void write_subject_row(struct mla_page *page, const struct mla_subject *s)
 {
     FILE *f = page->file;
     int64_t bad = mla_subject_failing(s);
-    fputs("<tr><td>", f);
+    fputs("<tr><td class=\"name\">", f);
     mla_page_named(page, s);
+    fprintf(f, "</td><td class=\"n%s\">%" PRId64, bad > 0 ? " bad" : "", bad);
+    if (s->flaky > 0) {
+        fprintf(f, "<br>%" PRId64 " flaky", s->flaky);
+    }
     fprintf(f, "</td><td class=\"n%s\">%" PRId64 "</td>", s->fails > 0 ? " bad" : "", s->fails);
     fprintf(f, "<td class=\"n%s\">%" PRId64 "</td>", s->grew > 0 ? " bad" : "", s->grew);
     fputs("<td>", f);
-    mla_page_known(page, s->worst_before >= 0, s->worst_before);
-    fputs(" → ", f);
-    mla_page_known(page, s->worst_now >= 0, s->worst_now);
+    write_step(page, s->worst_before, s->worst_now);
     fputs("</td><td class=\"run\">", f);
     if (s->fails + s->grew > 0) {
         mla_page_run(page, s, s->since, "<br>");
+    } else {
+        fputs("-", f);
     }
-    fprintf(f, "</td><td class=\"n%s\">%" PRId64 "</td>", bad > 0 ? " bad" : "", bad);
-    fprintf(f, "<td class=\"n%s\">%" PRId64 "</td>", s->flaky > 0 ? " bad" : "", s->flaky);
+    fputs("</td>", f);
     const int64_t counts[] = {mla_subject_judged(s), s->tallied, s->compared, s->lost,
                               s->cases[MLA_GRADE_UNSUPPORTED] + s->cases[MLA_GRADE_UNJUDGED]};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
@@ -147,14 +169,12 @@ static void write_change(struct mla_page *page, const struct mla_change *c)
     mla_report_reason(page->report, c->verdict, &word, &reason);
     fputs("<tr><td>", f);
     mla_page_case(page, c->testcase, s);
-    fputs("</td><td>", f);
+    fputs("</td><td class=\"name\">", f);
     mla_page_named(page, s);
-    fputs("</td><td>", f);
-    mla_page_known(page, c->before >= 0, c->before);
-    fputs(" → ", f);
-    mla_page_known(page, c->ratio >= 0, c->ratio);
-    fputs("</td><td>", f);
+    fputs("</td><td class=\"what\">", f);
     write_kind(page, c, word);
+    fputs("</td><td>", f);
+    write_step(page, c->before, c->ratio);
     fputs("</td><td class=\"run\">", f);
     mla_page_run(page, s, c->since, "<br>");
     fputs("</td><td class=\"run\">", f);
@@ -170,23 +190,34 @@ static void write_change(struct mla_page *page, const struct mla_change *c)
     free(reason);
 }
 
+static void write_change_table(struct mla_page *page, size_t from, size_t to)
+{
+    fputs("<div class=\"scroll\"><table><thead><tr><th>case</th><th>kernel</th><th>what</th>"
+          "<th>err/B</th><th>since</th><th>last better</th><th>reason</th></tr></thead><tbody>\n",
+          page->file);
+    for (size_t i = from; i < to && i < page->report->changes_n; i++) {
+        write_change(page, &page->report->changes[i]);
+    }
+    fputs("</tbody></table></div>\n", page->file);
+}
+
 static void write_changes(struct mla_page *page)
 {
     struct mla_report *report = page->report;
     if (report->changes_n == 0) {
         return;
     }
-    fprintf(
-        page->file,
-        "<h3>Cases that fail or got worse, gravest first</h3>\n<p class=\"soft\">%zu of %" PRId64
-        " shown.</p>\n<div class=\"scroll\"><table><thead><tr><th>case</th><th>kernel</th>"
-        "<th>err/B</th><th>what</th><th>since</th><th>last better</th>"
-        "<th>reason</th></tr></thead><tbody>\n",
-        report->changes_n, report->changes_all);
-    for (size_t i = 0; i < report->changes_n; i++) {
-        write_change(page, &report->changes[i]);
+    fprintf(page->file,
+            "<h3>Cases that fail or got worse, gravest first</h3>\n<p class=\"soft\">%zu of "
+            "%" PRId64 " named.</p>\n",
+            report->changes_n, report->changes_all);
+    write_change_table(page, 0, CHANGES_OPEN);
+    if (report->changes_n > CHANGES_OPEN) {
+        fprintf(page->file, "<details><summary>%zu more</summary>\n",
+                report->changes_n - CHANGES_OPEN);
+        write_change_table(page, CHANGES_OPEN, report->changes_n);
+        fputs("</details>\n", page->file);
     }
-    fputs("</tbody></table></div>\n", page->file);
 }
 
 static void write_worst(struct mla_page *page)
@@ -215,11 +246,10 @@ void mla_page_answer(struct mla_page *page)
     write_worst(page);
     fputs(
         "<h3>By operation and kernel</h3>\n<div class=\"scroll\"><table><thead><tr><th>kernel</th>"
-        "<th class=\"n\">now<br>fail</th><th class=\"n\">error<br>grew</th>"
-        "<th>worst err/B<br>of those compared</th><th>worse since</th>"
-        "<th class=\"n\">failing</th><th class=\"n\">of these<br>flaky</th>"
-        "<th class=\"n\">judged</th><th "
-        "class=\"n\">only<br>counted</th><th class=\"n\">compared</th>"
+        "<th class=\"n\">failing</th><th class=\"n\">regressed</th>"
+        "<th class=\"n\">error<br>grew</th><th>worst err/B<br>of those compared</th>"
+        "<th>worse since</th><th class=\"n\">judged</th>"
+        "<th class=\"n\">only<br>counted</th><th class=\"n\">compared</th>"
         "<th class=\"n\">lost</th><th class=\"n\">not<br>judged</th><th>last run</th>"
         "</tr></thead><tbody>\n",
         page->file);
@@ -231,74 +261,4 @@ void mla_page_answer(struct mla_page *page)
     fputs("</tbody></table></div>\n", page->file);
     write_changes(page);
     fputs("</section>\n", page->file);
-}
-
-static void write_known_cell(struct mla_page *page, bool known, double value)
-{
-    fputs("<td class=\"n\">", page->file);
-    mla_page_known(page, known, value);
-    fputs("</td>", page->file);
-}
-
-static void write_worst_cell(struct mla_page *page, const struct mla_subject *s,
-                             const struct mla_point *point)
-{
-    fputs("<td class=\"n\">", page->file);
-    if (point->n > 0) {
-        mla_page_figure(page, point->y);
-        fputs("<br>", page->file);
-        mla_page_case(page, point->testcase, s);
-    } else {
-        fputs("-", page->file);
-    }
-    fputs("</td>", page->file);
-}
-
-static void write_accuracy_row(struct mla_page *page, const struct mla_subject *s)
-{
-    FILE *f = page->file;
-    fputs("<tr><td>", f);
-    mla_page_named(page, s);
-    fprintf(f, "</td><td class=\"n\">%" PRId64 "</td>", s->measured);
-    write_worst_cell(page, s, &s->max_ulp);
-    write_worst_cell(page, s, &s->p99_ulp);
-    write_worst_cell(page, s, &s->worst);
-    write_known_cell(page, s->rounded_n > 0, s->rounded_sum / (double)s->rounded_n);
-    write_known_cell(page, s->rounded_n > 0, s->rounded_least);
-    write_known_cell(page, s->bias_up_n > 0, s->bias_up);
-    write_known_cell(page, s->bias_outward_n > 0, s->bias_outward);
-    if (s->gravest.n > 0) {
-        const struct mla_case_row *row = mla_report_case(page->report, s->gravest.testcase);
-        char *repro = mla_report_repro(page->report, s, row);
-        fprintf(f, "</tr>\n<tr><td class=\"wide\" colspan=\"9\">%s <code>",
-                s->gravest_fails ? "<span class=\"bad\">fails:</span>" : "nearest to failing:");
-        mla_text_html(f, repro);
-        fputs("</code></td>", f);
-        free(repro);
-    }
-    fputs("</tr>\n", f);
-}
-
-void mla_page_accuracy(struct mla_page *page)
-{
-    fputs("<section id=\"accuracy\"><h2>Accuracy</h2>\n"
-          "<p>Of the cases with statistics, the worst of all. Percent correctly rounded: elements "
-          "that are the bf16 nearest to the true value, mean over cases and least. Bias: the mean "
-          "error "
-          "in its standard errors, the value farthest from 0; up counts errors toward +inf as "
-          "positive, outward those away from zero. Below each: the command that runs its "
-          "worst case, one that fails if any does. -: not measured.</p>\n"
-          "<div class=\"scroll\"><table><thead><tr><th>kernel</th>"
-          "<th class=\"n\">cases</th><th class=\"n\">max ulp</th><th class=\"n\">p99 ulp</th>"
-          "<th class=\"n\">max err/B</th><th class=\"n\">rounded %<br>mean</th>"
-          "<th class=\"n\">rounded %<br>least</th><th class=\"n\">bias up</th>"
-          "<th class=\"n\">bias outward</th></tr></thead><tbody>\n",
-          page->file);
-    for (size_t i = 0; i < page->report->subjects_n; i++) {
-        const struct mla_subject *s = &page->report->subjects[i];
-        if (!s->planted && (s->gravest.n > 0 || s->measured > 0)) {
-            write_accuracy_row(page, s);
-        }
-    }
-    fputs("</tbody></table></div></section>\n", page->file);
 }

@@ -103,6 +103,17 @@ static void write_legend(struct mla_page *page, const struct mla_plot *plot)
     fputs("</ul>", f);
 }
 
+/* What is above may be far above: that is said loudly. Below is what has next to no error. */
+static void write_beyond(FILE *f, struct mla_beyond beyond, double low)
+{
+    if (beyond.above > 0) {
+        fprintf(f, " <b class=\"beyond\">%zu beyond the upper end, drawn there.</b>", beyond.above);
+    }
+    if (beyond.below > 0) {
+        fprintf(f, " %zu below %g, drawn there.", beyond.below, low);
+    }
+}
+
 static void write_figure(struct mla_page *page, const struct mla_plot *plot)
 {
     FILE *f = page->file;
@@ -115,13 +126,7 @@ static void write_figure(struct mla_page *page, const struct mla_plot *plot)
     fprintf(
         f, "</b>%" PRId64 " %s behind it.%s", plot->cases, plot->cases == 1 ? "result" : "results",
         cells ? " A cell is an octave by an octave, the darker the nearer to 1, the bound." : "");
-    size_t beyond = mla_plot_beyond(plot);
-    if (beyond > 0) {
-        fprintf(f, " <b class=\"beyond\">%zu %s beyond an axis, drawn at its end.</b>", beyond,
-                cells         ? beyond == 1 ? "cell holds shapes" : "cells hold shapes"
-                : beyond == 1 ? "point lies"
-                              : "points lie");
-    }
+    write_beyond(f, mla_plot_beyond(plot), plot->y_low);
     fprintf(f,
             "</figcaption>\n"
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\" "

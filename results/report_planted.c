@@ -13,7 +13,7 @@ static void write_row(struct mla_page *page, const struct mla_subject *s)
     for (int g = 0; g < MLA_GRADES_N; g++) {
         all += s->cases[g];
     }
-    fputs("<tr><td>", page->file);
+    fputs("<tr><td class=\"name\">", page->file);
     mla_page_named(page, s);
     fprintf(page->file,
             "</td><td class=\"n\">%" PRId64 "</td><td class=\"n\">%" PRId64

@@ -85,19 +85,16 @@ void mla_plot_range(struct mla_plot *plot)
     plot->y_high = y.high;
 }
 
-static bool is_beyond(double value, double low, double high, bool log)
+struct mla_beyond mla_plot_beyond(const struct mla_plot *p)
 {
-    return !(value <= high) || (log && value < low);
-}
-
-size_t mla_plot_beyond(const struct mla_plot *p)
-{
-    size_t n = p->beyond;
+    struct mla_beyond n = {.above = p->beyond};
     for (size_t s = 0; s < p->series_n; s++) {
         for (size_t i = 0; i < p->series[s].n; i++) {
             const struct mla_mark *m = &p->series[s].marks[i];
-            n += m->n > 0 && (is_beyond(m->x, p->x_low, p->x_high, p->x_log) ||
-                              is_beyond(m->y, p->y_low, p->y_high, p->y_log));
+            if (m->n > 0) {
+                n.above += !(m->x <= p->x_high && m->y <= p->y_high);
+                n.below += (p->x_log && m->x < p->x_low) || (p->y_log && m->y < p->y_low);
+            }
         }
     }
     return n;

@@ -49,8 +49,11 @@ struct mla_plot {
 bool mla_plot_add(struct mla_series *series, struct mla_mark mark);
 /* The axes that hold all points. */
 void mla_plot_range(struct mla_plot *plot);
-/* How many points lie beyond an axis, and are drawn at its end. */
-size_t mla_plot_beyond(const struct mla_plot *plot);
+/* Points that lie beyond an end of an axis, and are drawn at it. */
+struct mla_beyond {
+    size_t above, below;
+};
+struct mla_beyond mla_plot_beyond(const struct mla_plot *plot);
 /* Where a point lies in the drawing. */
 double mla_plot_x(const struct mla_plot *plot, double x);
 double mla_plot_y(const struct mla_plot *plot, double y);

@@ -150,7 +150,7 @@ static bool add_shapes(struct mla_plot *plots, size_t *n, const struct mla_subje
     return fine;
 }
 
-/* "1a2b3c4", changed "1a2b3c4+", a plug-in's "1a2b3c4:5d6e"; "-" where it is no hash. */
+/* "1a2b3c4", changed "1a2b3c4+", a plug-in's "1a2b:5d6e"; "-" where it is no hash. */
 static const char *const *state_ticks(const struct mla_report *report, size_t *n)
 {
     static char text[MLA_REPORT_STATES][14];
@@ -158,8 +158,9 @@ static const char *const *state_ticks(const struct mla_report *report, size_t *n
     *n = report->states_n - report->states_first;
     for (size_t i = 0; i < *n; i++) {
         const struct mla_state *s = &report->states[report->states_first + i];
-        int length = (int)strspn(s->commit, digits);
-        (void)snprintf(text[i], sizeof text[i], "%.*s%s%s%.4s", length < 7 ? length : 7, s->commit,
+        int length = (int)strspn(s->commit, digits), most = s->file[0] == '\0' ? 7 : 4;
+        (void)snprintf(text[i], sizeof text[i], "%.*s%s%s%.4s", length < most ? length : most,
+                       s->commit,
                        length == 0 ? "-"
                        : s->dirty  ? "+"
                                    : "",

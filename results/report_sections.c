@@ -118,7 +118,7 @@ static int write_fault(void *context, int n, const char *const *names, const cha
     cell(f, bad ? "bad" : "", v[OUTCOME]);
     fprintf(f, "<td class=\"n\">%s of %s</td>", v[KILLED], v[TRIALS]);
     cell(f, "n", v[EXECUTIONS]);
-    cell(f, "n", v[SECONDS]);
+    fprintf(f, "<td class=\"n\">%.2g</td>", v[SECONDS] != NULL ? strtod(v[SECONDS], NULL) : 0);
     for (int k = 0; k < 2; k++) {
         for (size_t i = 0; i < m->words[k].n; i++) {
             bool marked = has_word(v[k == 0 ? DETECTORS : CRITERIA], m->words[k].list[i]);
@@ -245,7 +245,7 @@ static void write_kernel_times(struct mla_page *page)
     for (size_t i = 0; i < page->report->subjects_n; i++) {
         const struct mla_subject *s = &page->report->subjects[i];
         if (s->timed > 0 && !s->planted) {
-            fputs("<tr><td>", page->file);
+            fputs("<tr><td class=\"name\">", page->file);
             mla_page_named(page, s);
             fprintf(page->file,
                     "</td><td class=\"n\">%" PRId64 "</td><td class=\"n\">%.3g</td></tr>\n",

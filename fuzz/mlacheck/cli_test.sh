@@ -66,6 +66,9 @@ check 'rows are counted' 0 '"rows_judged":4' "$mlacheck" run --db "$db" --kernel
 check 'a pass' 0 '"passed":1' "$mlacheck" run --db "$db" --kernel scalar --case "$line" --json
 check 'the example plug-in' 0 '"passed":1' "$mlacheck" run --db "$db" \
     --kernel "$plugins/example_plugin.so" --case "$line" --json
+check 'its file is stored with the run' 0 \
+    "example_plugin.so:example@$(sha256sum "$plugins/example_plugin.so" | cut -c1-12)\"" \
+    "$mlacheck" list runs --db "$db" --json
 check 'a refusal' 0 '"refused":1' "$mlacheck" run --db "$db" --kernel scalar \
     --case "${line/ set=-/ set=queries@0:0}" --json
 check 'a fault' 1 'FAIL sparse/fault:canary-nan' "$mlacheck" run --db "$db" \
