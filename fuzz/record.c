@@ -145,6 +145,7 @@ static size_t collect_metrics(const struct mla_verdict *verdict,
     metrics[n++] = (struct mla_store_metric){"rows_nonfinite", (double)verdict->nonfinite_n};
     metrics[n++] = (struct mla_store_metric){"rows_out_of_range", (double)verdict->range_n};
     metrics[n++] = (struct mla_store_metric){"rows_without_bound", (double)verdict->no_bound_n};
+    metrics[n++] = (struct mla_store_metric){"relations", (double)verdict->relations};
     if (verdict->no_keys_n > 0)
         metrics[n++] = (struct mla_store_metric){"rows_without_keys", (double)verdict->no_keys_n};
     if (verdict->max_energy >= 0)

@@ -8,7 +8,8 @@
  * intervals. Most relations change fields of the case or move the first call's numbers about, so
  * they hold for every family and every override; none draws numbers of its own.
  *
- * Adding one: a line in the table of relations.c, and a function or two in the file for its kind.
+ * Adding one: a line at the end of the table of relations.c, as stored verdicts name relations by their place
+ * (the statistic `relations`), and a function or two in the file for its kind.
  */
 #ifndef MLA_FUZZ_RELATIONS_H
 #define MLA_FUZZ_RELATIONS_H

@@ -18,6 +18,16 @@ static const struct mla_kernel *const kernels[] = {
 #endif
 };
 
+static const char *const left_out[] = {
+#if !defined(MLA_HAS_AVX2)
+    "avx2",
+#endif
+#if !defined(MLA_HAS_AVX512BF16)
+    "avx512bf16",
+#endif
+    NULL,
+};
+
 const struct mla_kernel *const *mla_registry_kernels(size_t *n)
 {
     *n = sizeof kernels / sizeof kernels[0];
@@ -32,4 +42,14 @@ const struct mla_kernel *mla_registry_find(const char *name)
         }
     }
     return NULL;
+}
+
+bool mla_registry_is_left_out(const char *name)
+{
+    for (const char *const *other = left_out; *other != NULL; other++) {
+        if (strcmp(*other, name) == 0) {
+            return true;
+        }
+    }
+    return false;
 }

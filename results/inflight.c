@@ -195,6 +195,7 @@ int32_t mla_store_inflight_begin(struct mla_store *store, const struct mla_store
         put(&end, &number, sizeof number);
     }
     put_texts(&end, texts);
+    atomic_store_explicit(&note->head->signal, 0, memory_order_relaxed);
     note->head->checksum = mla_note_checksum(body, bytes);
     atomic_store_explicit(&note->head->valid, bytes, memory_order_release);
     return MLA_STORE_OK;
@@ -207,6 +208,13 @@ int32_t mla_store_inflight_end(struct mla_store *store)
         atomic_store_explicit(&store->note.head->valid, 0, memory_order_release);
     }
     return status;
+}
+
+void mla_store_inflight_fatal(struct mla_store *store, int signal)
+{
+    if (store->note.head != NULL && getpid() == store->pid) {
+        atomic_store_explicit(&store->note.head->signal, (uint64_t)signal, memory_order_release);
+    }
 }
 
 void mla_inflight_close(struct mla_store *store)

@@ -47,9 +47,11 @@ static const char *note_path(pid_t pid)
     return name;
 }
 
-static int64_t crashes_n(void)
+/* Cases of processes that vanished. */
+static int64_t deaths_n(void)
 {
-    return test_number(path, "SELECT count(*) FROM verdict WHERE verdict = 'crash'");
+    return test_number(path, "SELECT count(*) FROM verdict WHERE verdict = 'unjudged'"
+                             " AND reason = '" MLA_STORE_INTERRUPTED "'");
 }
 
 /* A child that opens path and begins case n, then waits; returns when it has begun. */
@@ -97,29 +99,63 @@ static void reopen(void)
     OK(mla_store_close(test_open(path)));
 }
 
-static void test_death_makes_a_finding(void **state)
+/* Nobody knows why it is gone: no failure of the kernel, and told of once. */
+static void test_vanished(void **state)
 {
     (void)state;
     pid_t child = dead_child(0xabcd);
     assert_int_equal(access(note_path(child), F_OK), 0);
-    reopen();
+    struct mla_store *store = test_open(path);
+    assert_string_equal(
+        mla_store_notice(store),
+        "run 1 ended while judging case 0000abcd0000 by scalar, which has no verdict in it: "
+        "run it again with: mlacheck run 'x'\n");
+    OK(mla_store_close(store));
     assert_int_equal(access(note_path(child), F_OK), -1);
     assert_string_equal(
         test_text(path, "SELECT run || '|' || kernel || '|' || verdict || '|' || reason || '|' ||"
                         " relation || '|' || (max_ratio IS NULL) || (elements_n IS NULL)"
                         " FROM verdict"),
-        "1|scalar|crash|process died while this case ran||11");
+        "1|scalar|unjudged|interrupted: the judging process ended while this case ran||11");
     assert_string_equal(
         test_text(path, "SELECT id || '|' || line || '|' || op || '|' || family || '|' || region"
                         " || '|' || heads || '|' || (q_pos_offset IS NULL) || '|' || cores"
                         " FROM testcase"),
         "0000abcd00000000000000000000000000000000000000000000000000000000|ring v=1 heads=43981|"
         "ring|profile|flat|43981|1|0");
-    assert_string_equal(test_text(path, "SELECT state || '|' || repro || '|' || first_run FROM"
-                                        " finding"),
-                        "open|mlacheck run 'x'|1");
-    reopen();
-    assert_int_equal(crashes_n(), 1);
+    assert_int_equal(test_number(path, "SELECT count(*) FROM finding"), 0);
+    store = test_open(path);
+    assert_string_equal(mla_store_notice(store), "");
+    OK(mla_store_close(store));
+    assert_int_equal(deaths_n(), 1);
+}
+
+/* A kernel in the process itself, which its signal handler saw end: a crash. One of the case before is not. */
+static void test_own_signal(void **state)
+{
+    (void)state;
+    for (unsigned i = 1; i <= 2; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            struct mla_store *store = test_open_run(path, NULL);
+            struct mla_store_case c = test_case(i), d = test_case(9);
+            mla_store_inflight_fatal(store, SIGSEGV); /* no note yet */
+            (void)mla_store_inflight_begin(store, &c, "k", "r");
+            mla_store_inflight_fatal(store, SIGSEGV);
+            if (i == 2) {
+                (void)mla_store_inflight_begin(store, &d, "k", "r");
+            }
+            (void)kill(getpid(), SIGKILL);
+        }
+        assert_int_equal(test_wait(child), 1000 + SIGKILL);
+        reopen();
+    }
+    assert_string_equal(test_text(path,
+                                  "SELECT group_concat(heads || verdict) FROM verdict JOIN testcase"
+                                  " ON num = testcase"),
+                        "1crash,9unjudged");
+    assert_string_equal(test_text(path, "SELECT reason || ' ' || repro FROM finding"),
+                        "ended the judging process by signal 11 (Segmentation fault) r");
 }
 
 static void test_between_cases(void **state)
@@ -129,7 +165,7 @@ static void test_between_cases(void **state)
     assert_int_equal(access(note_path(child), F_OK), 0);
     kill_child(child);
     reopen();
-    assert_int_equal(crashes_n(), 0);
+    assert_int_equal(deaths_n(), 0);
     assert_int_equal(access(note_path(child), F_OK), -1);
 }
 
@@ -145,7 +181,7 @@ static void test_close_removes_the_note(void **state)
     OK(mla_store_close(store));
     assert_int_equal(test_files_n(folder, "x.db-inflight-"), 0);
     reopen();
-    assert_int_equal(crashes_n(), 0);
+    assert_int_equal(deaths_n(), 0);
 }
 
 static void test_last_note_counts(void **state)
@@ -165,7 +201,7 @@ static void test_last_note_counts(void **state)
     assert_string_equal(test_text(path, "SELECT group_concat(heads || ' ' || kernel) FROM verdict"
                                         " JOIN testcase ON num = testcase"),
                         "5 k");
-    assert_int_equal(test_number(path, "SELECT repro IS NULL FROM finding"), 1);
+    assert_int_equal(test_number(path, "SELECT count(*) FROM finding"), 0);
 }
 
 static void test_live_is_left_alone(void **state)
@@ -180,13 +216,13 @@ static void test_live_is_left_alone(void **state)
     assert_memory_equal(before, after, (size_t)before_n);
     free(before);
     free(after);
-    assert_int_equal(crashes_n(), 0);
+    assert_int_equal(deaths_n(), 0);
     kill_child(child);
     reopen();
-    assert_int_equal(crashes_n(), 1);
+    assert_int_equal(deaths_n(), 1);
 }
 
-/* Dead, but nobody has waited for it yet: kill(pid, 0) still succeeds. */
+/* Dead, but nobody has waited for it yet: its parent may know more, and has its turn first. */
 static void test_zombie(void **state)
 {
     (void)state;
@@ -195,8 +231,18 @@ static void test_zombie(void **state)
     siginfo_t info;
     assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
     reopen();
-    assert_int_equal(crashes_n(), 1);
+    assert_int_equal(deaths_n(), 0);
+    const struct mla_store_death death = {child, "crash", "seen"};
+    struct mla_store *store;
+    char message[256];
+    OK(mla_store_open_after(path, &death, &store, message, sizeof message));
+    OK(mla_store_close(store));
+    assert_string_equal(test_text(path, "SELECT verdict || ' ' || reason FROM verdict"),
+                        "crash seen");
     assert_int_equal(test_wait(child), 1000 + SIGKILL);
+    child = dead_child(2);
+    reopen();
+    assert_int_equal(deaths_n(), 1);
 }
 
 /* Take a dead child's note off the disk (the caller frees it). */
@@ -221,12 +267,12 @@ static void test_pid_used_again(void **state)
     assert_true(head->start > 0);
     test_write_file(note_path(getpid()), note, (size_t)bytes);
     reopen();
-    assert_int_equal(crashes_n(), 0);
+    assert_int_equal(deaths_n(), 0);
     assert_int_equal(access(note_path(getpid()), F_OK), 0);
     head->start++;
     test_write_file(note_path(getpid()), note, (size_t)bytes);
     reopen();
-    assert_int_equal(crashes_n(), 1);
+    assert_int_equal(deaths_n(), 1);
     assert_int_equal(access(note_path(getpid()), F_OK), -1);
     free(note);
 }
@@ -282,39 +328,54 @@ static void test_torn_notes(void **state)
         test_write_file(note_path(child), torn, keep);
         free(torn);
         reopen();
-        assert_int_equal(crashes_n(), 0);
+        assert_int_equal(deaths_n(), 0);
         assert_int_equal(access(note_path(child), F_OK), -1);
     }
     assert_int_equal(head->checksum, mla_note_checksum(body, (size_t)valid));
     test_write_file(note_path(child), note, (size_t)bytes); /* whole it counts */
     reopen();
-    assert_int_equal(crashes_n(), 1);
+    assert_int_equal(deaths_n(), 1);
     free(note);
 }
 
-/* A note that version 1 left lacks the last number of the case, and counts all the same. */
-static void test_note_of_version_1(void **state)
+/* Make an older note of a note: without signal, and in version 1 without the last number of the case. */
+static size_t make_older(char *note, long bytes, int version)
+{
+    struct mla_note_head *head = (struct mla_note_head *)(void *)note;
+    size_t valid = (size_t)atomic_load(&head->valid), numbers = 26 * sizeof(int64_t);
+    unsigned char *body = (unsigned char *)note + offsetof(struct mla_note_head, signal);
+    memmove(body, head + 1, valid);
+    if (version == 1) {
+        memmove(body + numbers, body + numbers + 8, valid - numbers - 8);
+        valid -= 8;
+    }
+    memcpy(head->magic, version == 1 ? MLA_NOTE_MAGIC_1 : MLA_NOTE_MAGIC_2, sizeof head->magic);
+    atomic_store(&head->valid, valid);
+    head->checksum = mla_note_checksum(body, valid);
+    return (size_t)bytes - sizeof head->signal;
+}
+
+/* What older versions left counts all the same. */
+static void test_older_notes(void **state)
 {
     (void)state;
-    pid_t child = dead_child(0x77);
-    long bytes = 0;
-    char *note = take_note(child, &bytes);
-    struct mla_note_head *head = (struct mla_note_head *)(void *)note;
-    unsigned char *body = (unsigned char *)(head + 1);
-    size_t valid = (size_t)atomic_load(&head->valid), numbers = 26 * sizeof(int64_t);
-    memmove(body + numbers, body + numbers + 8, valid - numbers - 8);
-    memcpy(head->magic, MLA_NOTE_MAGIC_1, sizeof head->magic);
-    atomic_store(&head->valid, valid - 8);
-    head->checksum = mla_note_checksum(body, valid - 8);
-    test_write_file(note_path(child), note, (size_t)bytes);
-    free(note);
-    reopen();
-    assert_int_equal(crashes_n(), 1);
-    assert_int_equal(access(note_path(child), F_OK), -1);
-    assert_string_equal(test_text(path, "SELECT substr(id, 1, 8) || ' ' || line || ' ' || heads ||"
-                                        " ' ' || cores || ' ' || coalesce(sign_coins, 'unknown')"
-                                        " FROM testcase"),
-                        "00000077 ring v=1 heads=119 119 0 unknown");
+    for (int version = 1; version <= 2; version++) {
+        pid_t child = dead_child(0x77);
+        long bytes = 0;
+        char *note = take_note(child, &bytes);
+        size_t older = make_older(note, bytes, version);
+        test_write_file(note_path(child), note, older);
+        free(note);
+        reopen();
+        assert_int_equal(deaths_n(), version);
+        assert_int_equal(access(note_path(child), F_OK), -1);
+        assert_string_equal(test_text(path,
+                                      "SELECT substr(id, 1, 8) || ' ' || line || ' ' || heads ||"
+                                      " ' ' || cores || ' ' || coalesce(sign_coins, 'unknown')"
+                                      " FROM testcase"),
+                            version == 1 ? "00000077 ring v=1 heads=119 119 0 unknown"
+                                         : "00000077 ring v=1 heads=119 119 0 0");
+    }
 }
 
 /* Files that only look like notes are nobody's to remove. */
@@ -335,7 +396,7 @@ static void test_other_files(void **state)
     reopen();
     assert_int_equal(test_files_n(folder, "x.db-inflight-"), 5);
     assert_int_equal(test_files_n(folder, "y.db-inflight-"), 1);
-    assert_int_equal(crashes_n(), 0);
+    assert_int_equal(deaths_n(), 0);
     free(note);
 }
 
@@ -350,7 +411,7 @@ static void test_odd_paths(void **state)
         assert_int_equal(access(note_path(child), F_OK), 0);
         reopen();
         assert_int_equal(access(note_path(child), F_OK), -1);
-        assert_int_equal(crashes_n(), 1);
+        assert_int_equal(deaths_n(), 1);
     }
 }
 
@@ -376,7 +437,7 @@ static void test_links_and_folders(void **state)
     assert_int_equal(test_wait(child), 1000 + SIGKILL);
     assert_int_equal(access(note_path(child), F_OK), 0);
     reopen();
-    assert_int_equal(crashes_n(), 1);
+    assert_int_equal(deaths_n(), 1);
 }
 
 static void test_exactly_once(void **state)
@@ -401,7 +462,7 @@ static void test_exactly_once(void **state)
         for (int i = 0; i < 3; i++) {
             assert_int_equal(test_wait(openers[i]), 0);
         }
-        assert_int_equal(crashes_n(), round);
+        assert_int_equal(deaths_n(), round);
         assert_int_equal(test_files_n(folder, "x.db-inflight-"), 0);
     }
 }
@@ -415,15 +476,15 @@ static void test_recovered_before(void **state)
     char *note = test_read_file(note_path(child), &bytes);
     assert_non_null(note);
     reopen();
-    assert_int_equal(crashes_n(), 1);
+    assert_int_equal(deaths_n(), 1);
     test_write_file(note_path(child), note, (size_t)bytes);
     reopen();
-    assert_int_equal(crashes_n(), 1);
+    assert_int_equal(deaths_n(), 1);
     assert_int_equal(access(note_path(child), F_OK), -1);
     free(note);
 }
 
-/* The database was replaced: run 1 is another run now and must not get the crash. */
+/* The database was replaced: run 1 is another run now and must not get the verdict. */
 static void test_replaced_database(void **state)
 {
     (void)state;
@@ -438,7 +499,7 @@ static void test_replaced_database(void **state)
     test_write_file(note_path(child), note, (size_t)bytes);
     free(note);
     reopen();
-    assert_int_equal(crashes_n(), 1);
+    assert_int_equal(deaths_n(), 1);
     assert_string_equal(test_text(path, "SELECT command || '|' || kernels || '|' || git_commit FROM"
                                         " run JOIN build ON build.id = build WHERE run.id ="
                                         " (SELECT run FROM verdict)"),
@@ -464,9 +525,10 @@ static void test_long_texts(void **state)
         (void)kill(getpid(), SIGKILL);
     }
     assert_int_equal(test_wait(child), 1000 + SIGKILL);
-    reopen();
+    struct mla_store *store = test_open(path);
+    assert_int_equal(strlen(strstr(mla_store_notice(store), "with: xxx")), 700000 + 7);
+    OK(mla_store_close(store));
     assert_int_equal(test_number(path, "SELECT length(line) FROM testcase"), 1000000);
-    assert_int_equal(test_number(path, "SELECT length(repro) FROM finding"), 700000);
 }
 
 /* Two stores of one process have a note each. */
@@ -537,24 +599,25 @@ static void test_death_seen_by_the_parent(void **state)
     (void)waitpid(hung, NULL, 0);
     OK(mla_store_open_after(path, &death, &store, message, sizeof message));
     OK(mla_store_close(store));
-    assert_int_equal(crashes_n(), 1);
+    assert_int_equal(deaths_n(), 1);
     assert_int_equal(test_number(path, "SELECT count(*) FROM verdict WHERE verdict = 'timeout'"
                                        " AND reason = 'took too long'"),
                      1);
-    assert_int_equal(test_number(path, "SELECT count(*) FROM finding"), 2);
+    assert_int_equal(test_number(path, "SELECT count(*) FROM finding"), 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_death_makes_a_finding, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_vanished, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_own_signal, setup, teardown),
         cmocka_unit_test_setup_teardown(test_between_cases, setup, teardown),
         cmocka_unit_test_setup_teardown(test_close_removes_the_note, setup, teardown),
         cmocka_unit_test_setup_teardown(test_last_note_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_live_is_left_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(test_zombie, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pid_used_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_note_of_version_1, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_older_notes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torn_notes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_other_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_odd_paths, setup, teardown),

@@ -14,8 +14,14 @@
 #include <string.h>
 #include <sys/types.h>
 
-/* State letter and start time; false when they cannot be read. */
-static bool read_stat(int64_t pid, char *state, uint64_t *start)
+struct stat_line {
+    char state;
+    int64_t parent;
+    uint64_t start;
+};
+
+/* false when it cannot be read. */
+static bool read_stat(int64_t pid, struct stat_line *stat)
 {
     char path[48];
     (void)snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
@@ -32,23 +38,25 @@ static bool read_stat(int64_t pid, char *state, uint64_t *start)
         return false;
     }
     field += 2; /* field 3, the state */
-    *state = *field;
+    stat->state = *field;
     for (int number = 3; number < 22; number++) {
         field = strchr(field, ' ');
         if (field == NULL) {
             return false;
         }
         field++;
+        if (number + 1 == 4) {
+            stat->parent = strtoll(field, NULL, 10);
+        }
     }
-    *start = strtoull(field, NULL, 10);
+    stat->start = strtoull(field, NULL, 10);
     return true;
 }
 
 uint64_t mla_process_start(int64_t pid)
 {
-    char state = ' ';
-    uint64_t start = 0;
-    return read_stat(pid, &state, &start) ? start : 0;
+    struct stat_line stat = {0};
+    return read_stat(pid, &stat) ? stat.start : 0;
 }
 
 bool mla_process_alive(int64_t pid, uint64_t start)
@@ -59,13 +67,13 @@ bool mla_process_alive(int64_t pid, uint64_t start)
     if (kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
         return false;
     }
-    char state = ' ';
-    uint64_t started = 0;
-    if (!read_stat(pid, &state, &started)) {
+    struct stat_line stat = {0};
+    if (!read_stat(pid, &stat)) {
         return true;
     }
-    if (state == 'Z' || state == 'X') {
+    if (start != 0 && stat.start != 0 && stat.start != start) {
         return false;
     }
-    return start == 0 || started == 0 || started == start;
+    /* Process 1 need not wait for anybody, as in a container. */
+    return stat.state != 'X' && (stat.state != 'Z' || stat.parent > 1);
 }

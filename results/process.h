@@ -13,7 +13,8 @@
 
 /* Start of a process in clock ticks since boot; 0 when it cannot be told. */
 uint64_t mla_process_start(int64_t pid);
-/* False when there is no such process, it is a zombie, or it started at another time (0: any). */
+/* False when there is no such process, or it started at another time (0: any). A zombie is alive while its
+ * parent may still ask how it ended. */
 bool mla_process_alive(int64_t pid, uint64_t start);
 
 #endif

@@ -69,7 +69,15 @@ void mla_report_free(struct mla_report *report)
         free(run->cpu);
         free(run->commit);
         free(run->sanitizer);
+        for (size_t k = 0; k < run->files_n; k++) {
+            free(run->files[k].path);
+        }
+        free(run->files);
     }
+    for (size_t i = 0; i < report->states_n; i++) {
+        free(report->states[i].commit);
+    }
+    free(report->states);
     for (size_t i = 0; i < report->subjects_n; i++) {
         free(report->subjects[i].kernel);
         free(report->subjects[i].sanitizer);

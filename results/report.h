@@ -15,6 +15,11 @@
  * whole sides to be seen: a kernel that failed nowhere in A fails on a case that A did not judge.)
  * It got worse since the first run after the last better one. A case that no earlier run passed
  * cannot regress: if it fails, it is among the failing.
+ *
+ * A failure stays one until something else passes the case: a run that does not judge it takes nothing back,
+ * and neither does another run of the same clean commit (and the same file of a plug-in). Where some of those
+ * failed and others passed, the case counts as failed and is called flaky, m of n runs, as for `mlacheck
+ * compare`. A changed work tree has no name, so its runs are not each other's repetitions: the last counts.
  */
 #ifndef MLA_RESULTS_REPORT_H
 #define MLA_RESULTS_REPORT_H
@@ -44,12 +49,13 @@ struct mla_report;
 /* The answer in numbers. */
 struct mla_report_answer {
     int64_t verdicts; /* stored or tallied, of all runs */
-    int64_t cases;    /* kernels times cases in the figures */
+    int64_t cases;    /* kernels times cases in the figures, none of planted faults */
     int64_t compared; /* of these, judged by an earlier run too */
     int64_t fails;    /* regressed */
     int64_t grew;     /* pass with a larger error: no regression */
     int64_t lost;     /* judged no longer */
     int64_t failing;  /* failing now, regressed or not */
+    int64_t flaky; /* of these: failed in some runs of what was last judged, and passed in others */
 };
 
 /*

@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report_answer.c - the page's first screen: did anything regress, which kernel, how much, since
- * when; and the accuracy of each kernel.
+ * report_answer.c - the page's first screen: did anything regress, which kernel, how much, since when.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "results/report_page.h"
 #include "results/report_text.h"
 
 #define REGRESSED_SHOWN 10
+#define CHANGES_OPEN    12 /* the others are folded away */
+
+/* Good news only where nothing fails. */
+static void write_no_regression(FILE *f, const struct mla_report_answer *a)
+{
+    fprintf(f, "<p class=\"answer %s\">No regression", a->failing > 0 ? "bad" : "good");
+    if (a->failing > 0) {
+        fprintf(f, ", but %" PRId64 " failing that no earlier run passed", a->failing);
+    }
+    fprintf(f, ": %" PRId64 " of %" PRId64 " results were compared with earlier runs.</p>\n",
+            a->compared, a->cases);
+}
 
 static void write_headline(struct mla_page *page)
 {
@@ -27,22 +37,22 @@ static void write_headline(struct mla_page *page)
                 "operation%s concerned.</p>\n",
                 a->fails, a->compared, kernels, kernels == 1 ? "" : "s", kernels == 1 ? "" : "s");
     } else if (a->compared > 0) {
-        fprintf(f,
-                "<p class=\"answer good\">No regression: %" PRId64 " of %" PRId64
-                " results were compared with earlier runs.</p>\n",
-                a->compared, a->cases);
+        write_no_regression(f, a);
     } else {
-        fputs("<p class=\"answer\">Nothing to compare yet: no case was judged by two runs.</p>\n",
-              f);
+        fprintf(f,
+                "<p class=\"answer%s\">Nothing to compare yet%s: no case was judged by two "
+                "runs.</p>\n",
+                a->failing > 0 ? " bad" : "", a->failing > 0 ? ", but there are failures" : "");
     }
-    fprintf(
-        f,
-        "<p>%s%" PRId64 " failing now%s; %" PRId64 " pass with a larger error than before; %" PRId64
-        " passed once and are not judged now. A result is "
-        "one kernel on one case; the database holds %" PRId64 " verdicts and counted cases of %zu "
-        "runs.</p>\n",
-        a->failing > 0 ? "<b class=\"bad\">" : "", a->failing, a->failing > 0 ? "</b>" : "",
-        a->grew, a->lost, a->verdicts, page->report->runs_n);
+    fprintf(f,
+            "<p>%s%" PRId64 " failing now%s, %" PRId64 " of them flaky; %" PRId64
+            " pass with a larger error than before; %" PRId64
+            " passed once and are not judged now. A result is "
+            "one kernel on one case; the database holds %" PRId64
+            " verdicts and counted cases of %zu "
+            "runs.</p>\n",
+            a->failing > 0 ? "<b class=\"bad\">" : "", a->failing, a->failing > 0 ? "</b>" : "",
+            a->flaky, a->grew, a->lost, a->verdicts, page->report->runs_n);
 }
 
 static void write_cut_off(struct mla_page *page)
@@ -86,45 +96,69 @@ static void write_regressed(struct mla_page *page)
             mla_page_figure(page, s->worst_now);
         }
         fputs("; since ", f);
-        mla_page_run(page, s->since, ", ");
+        mla_page_run(page, s, s->since, ", ");
         fputs("</li>\n", f);
     }
     fputs(n > 0 ? "</ul>\n" : "", f);
 }
 
+/* "0.25 → 0.5", "0.5" without an earlier one; negative: none. */
+static void write_step(struct mla_page *page, double before, double now)
+{
+    if (before >= 0) {
+        mla_page_figure(page, before);
+        fputs(" → ", page->file);
+    }
+    mla_page_known(page, now >= 0, now);
+}
+
 static void write_subject_row(struct mla_page *page, const struct mla_subject *s)
 {
     FILE *f = page->file;
-    int64_t bad = s->tallied_bad, judged = 0;
-    for (int g = 0; g < MLA_GRADES_N; g++) {
-        bad += mla_grade_is_bad((enum mla_grade)g) ? s->cases[g] : 0;
-        judged += mla_grade_is_bad((enum mla_grade)g) || mla_grade_is_good((enum mla_grade)g)
-                      ? s->cases[g]
-                      : 0;
-    }
-    fputs("<tr><td>", f);
+    int64_t bad = mla_subject_failing(s);
+    fputs("<tr><td class=\"name\">", f);
     mla_page_named(page, s);
+    fprintf(f, "</td><td class=\"n%s\">%" PRId64, bad > 0 ? " bad" : "", bad);
+    if (s->flaky > 0) {
+        fprintf(f, "<br>%" PRId64 " flaky", s->flaky);
+    }
     fprintf(f, "</td><td class=\"n%s\">%" PRId64 "</td>", s->fails > 0 ? " bad" : "", s->fails);
     fprintf(f, "<td class=\"n%s\">%" PRId64 "</td>", s->grew > 0 ? " bad" : "", s->grew);
     fputs("<td>", f);
-    if (s->worst_before >= 0 && s->worst_now >= 0) {
-        mla_page_figure(page, s->worst_before);
-        fputs(" → ", f);
-        mla_page_figure(page, s->worst_now);
-    }
+    write_step(page, s->worst_before, s->worst_now);
     fputs("</td><td class=\"run\">", f);
     if (s->fails + s->grew > 0) {
-        mla_page_run(page, s->since, "<br>");
+        mla_page_run(page, s, s->since, "<br>");
+    } else {
+        fputs("-", f);
     }
-    fprintf(f, "</td><td class=\"n%s\">%" PRId64 "</td>", bad > 0 ? " bad" : "", bad);
-    const int64_t counts[] = {judged, s->tallied, s->compared, s->lost,
+    fputs("</td>", f);
+    const int64_t counts[] = {mla_subject_judged(s), s->tallied, s->compared, s->lost,
                               s->cases[MLA_GRADE_UNSUPPORTED] + s->cases[MLA_GRADE_UNJUDGED]};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         fprintf(f, "<td class=\"n\">%" PRId64 "</td>", counts[i]);
     }
     fputs("<td class=\"run\">", f);
-    mla_page_run(page, s->rank, "<br>");
+    mla_page_run(page, s, s->rank, "<br>");
     fputs("</td></tr>\n", f);
+}
+
+/* "pass → fail-certain", flaky or not. */
+static void write_kind(struct mla_page *page, const struct mla_change *c, const char *word)
+{
+    FILE *f = page->file;
+    if (c->kind == MLA_GREW) {
+        fputs("error grew", f);
+        return;
+    }
+    fputs(c->kind == MLA_FAILS ? "<span class=\"bad\">pass → " : "<span class=\"bad\">", f);
+    mla_text_html(f, word);
+    fputs("</span>", f);
+    if (mla_change_is_flaky(c)) {
+        fprintf(f, "<br>flaky: %" PRId64 " of %" PRId64 " runs", c->failed_n, c->runs_n);
+    } else if (c->kind == MLA_BROKEN) {
+        fputs("<br>never passed", f);
+    }
 }
 
 static void write_change(struct mla_page *page, const struct mla_change *c)
@@ -135,30 +169,36 @@ static void write_change(struct mla_page *page, const struct mla_change *c)
     mla_report_reason(page->report, c->verdict, &word, &reason);
     fputs("<tr><td>", f);
     mla_page_case(page, c->testcase, s);
-    fputs("</td><td>", f);
+    fputs("</td><td class=\"name\">", f);
     mla_page_named(page, s);
+    fputs("</td><td class=\"what\">", f);
+    write_kind(page, c, word);
     fputs("</td><td>", f);
-    if (c->before >= 0) {
-        mla_page_figure(page, c->before);
+    write_step(page, c->before, c->ratio);
+    fputs("</td><td class=\"run\">", f);
+    mla_page_run(page, s, c->since, "<br>");
+    fputs("</td><td class=\"run\">", f);
+    if (c->kind == MLA_BROKEN) {
+        fputs("-", f);
+    } else {
+        mla_page_run(page, s, c->good, "<br>");
     }
-    fputs(" → ", f);
-    if (c->ratio >= 0) {
-        mla_page_figure(page, c->ratio);
-    }
-    fprintf(f, "</td><td>%s", c->kind == MLA_FAILS ? "<span class=\"bad\">pass → " : "grew");
-    if (c->kind == MLA_FAILS) {
-        mla_text_html(f, word);
-        fputs("</span>", f);
-    }
-    fputs("</td><td>", f);
-    mla_page_run(page, c->since, "<br>");
-    fputs("</td><td>", f);
-    mla_page_run(page, c->good, "<br>");
     fputs("</td><td class=\"wrap\">", f);
     mla_text_html(f, reason);
     fputs("</td></tr>\n", f);
     free(word);
     free(reason);
+}
+
+static void write_change_table(struct mla_page *page, size_t from, size_t to)
+{
+    fputs("<div class=\"scroll\"><table><thead><tr><th>case</th><th>kernel</th><th>what</th>"
+          "<th>err/B</th><th>since</th><th>last better</th><th>reason</th></tr></thead><tbody>\n",
+          page->file);
+    for (size_t i = from; i < to && i < page->report->changes_n; i++) {
+        write_change(page, &page->report->changes[i]);
+    }
+    fputs("</tbody></table></div>\n", page->file);
 }
 
 static void write_changes(struct mla_page *page)
@@ -168,15 +208,16 @@ static void write_changes(struct mla_page *page)
         return;
     }
     fprintf(page->file,
-            "<h3>Cases that got worse, gravest first</h3>\n<p class=\"soft\">%zu of %" PRId64
-            " shown.</p>\n<div class=\"scroll\"><table><thead><tr><th>case</th><th>kernel</th>"
-            "<th>err/B</th><th>what</th><th>since</th><th>last better</th>"
-            "<th>reason</th></tr></thead><tbody>\n",
-            report->changes_n, report->answer.fails + report->answer.grew);
-    for (size_t i = 0; i < report->changes_n; i++) {
-        write_change(page, &report->changes[i]);
+            "<h3>Cases that fail or got worse, gravest first</h3>\n<p class=\"soft\">%zu of "
+            "%" PRId64 " named.</p>\n",
+            report->changes_n, report->changes_all);
+    write_change_table(page, 0, CHANGES_OPEN);
+    if (report->changes_n > CHANGES_OPEN) {
+        fprintf(page->file, "<details><summary>%zu more</summary>\n",
+                report->changes_n - CHANGES_OPEN);
+        write_change_table(page, CHANGES_OPEN, report->changes_n);
+        fputs("</details>\n", page->file);
     }
-    fputs("</tbody></table></div>\n", page->file);
 }
 
 static void write_worst(struct mla_page *page)
@@ -205,90 +246,19 @@ void mla_page_answer(struct mla_page *page)
     write_worst(page);
     fputs(
         "<h3>By operation and kernel</h3>\n<div class=\"scroll\"><table><thead><tr><th>kernel</th>"
-        "<th class=\"n\">now<br>fail</th><th class=\"n\">error<br>grew</th>"
-        "<th>worst err/B<br>of those compared</th><th>worse since</th>"
-        "<th class=\"n\">failing</th><th class=\"n\">judged</th><th "
-        "class=\"n\">only<br>counted</th><th class=\"n\">compared</th>"
+        "<th class=\"n\">failing</th><th class=\"n\">regressed</th>"
+        "<th class=\"n\">error<br>grew</th><th>worst err/B<br>of those compared</th>"
+        "<th>worse since</th><th class=\"n\">judged</th>"
+        "<th class=\"n\">only<br>counted</th><th class=\"n\">compared</th>"
         "<th class=\"n\">lost</th><th class=\"n\">not<br>judged</th><th>last run</th>"
         "</tr></thead><tbody>\n",
         page->file);
     for (size_t i = 0; i < page->report->subjects_n; i++) {
-        if (mla_page_shows(&page->report->subjects[i])) {
+        if (mla_page_shows(&page->report->subjects[i]) && !page->report->subjects[i].planted) {
             write_subject_row(page, &page->report->subjects[i]);
         }
     }
     fputs("</tbody></table></div>\n", page->file);
     write_changes(page);
     fputs("</section>\n", page->file);
-}
-
-static void write_bias(struct mla_page *page, double bias)
-{
-    fprintf(page->file, "<td class=\"n\">");
-    mla_page_figure(page, bias);
-    fputs("</td>", page->file);
-}
-
-static void write_worst_cell(struct mla_page *page, const struct mla_subject *s,
-                             const struct mla_point *point)
-{
-    fputs("<td class=\"n\">", page->file);
-    if (point->n > 0) {
-        mla_page_figure(page, point->y);
-        fputs("<br>", page->file);
-        mla_page_case(page, point->testcase, s);
-    }
-    fputs("</td>", page->file);
-}
-
-static void write_accuracy_row(struct mla_page *page, const struct mla_subject *s)
-{
-    FILE *f = page->file;
-    fputs("<tr><td>", f);
-    mla_page_named(page, s);
-    fprintf(f, "</td><td class=\"n\">%" PRId64 "</td>", s->measured);
-    write_worst_cell(page, s, &s->max_ulp);
-    write_worst_cell(page, s, &s->p99_ulp);
-    write_worst_cell(page, s, &s->worst);
-    if (s->measured > 0) {
-        fprintf(f, "<td class=\"n\">%.2f</td><td class=\"n\">%.2f</td>",
-                s->rounded_sum / (double)s->measured, s->rounded_least);
-        write_bias(page, s->bias_up);
-        write_bias(page, s->bias_outward);
-    } else {
-        fputs("<td></td><td></td><td></td><td></td>", f);
-    }
-    if (s->worst.n > 0) {
-        const struct mla_case_row *row = mla_report_case(page->report, s->worst.testcase);
-        char *repro = mla_report_repro(page->report, s, row);
-        fputs("</tr>\n<tr><td class=\"wide\" colspan=\"9\"><code>", f);
-        mla_text_html(f, repro);
-        fputs("</code></td>", f);
-        free(repro);
-    }
-    fputs("</tr>\n", f);
-}
-
-void mla_page_accuracy(struct mla_page *page)
-{
-    fputs("<section id=\"accuracy\"><h2>Accuracy</h2>\n"
-          "<p>Of the cases with statistics, the worst of all. Percent correctly rounded: elements "
-          "that are the bf16 nearest to the true value, mean over cases and least. Bias: the mean "
-          "error "
-          "in its standard errors, the value farthest from 0; up counts errors toward +inf as "
-          "positive, outward those away from zero. Below each: the command that runs the "
-          "case with the worst err/B.</p>\n"
-          "<div class=\"scroll\"><table><thead><tr><th>kernel</th>"
-          "<th class=\"n\">cases</th><th class=\"n\">max ulp</th><th class=\"n\">p99 ulp</th>"
-          "<th class=\"n\">max err/B</th><th class=\"n\">rounded %<br>mean</th>"
-          "<th class=\"n\">rounded %<br>least</th><th class=\"n\">bias up</th>"
-          "<th class=\"n\">bias outward</th></tr></thead><tbody>\n",
-          page->file);
-    for (size_t i = 0; i < page->report->subjects_n; i++) {
-        const struct mla_subject *s = &page->report->subjects[i];
-        if (s->worst.n > 0 || s->measured > 0) {
-            write_accuracy_row(page, s);
-        }
-    }
-    fputs("</tbody></table></div></section>\n", page->file);
 }

@@ -103,6 +103,17 @@ static void write_legend(struct mla_page *page, const struct mla_plot *plot)
     fputs("</ul>", f);
 }
 
+/* What is above may be far above: that is said loudly. Below is what has next to no error. */
+static void write_beyond(FILE *f, struct mla_beyond beyond, double low)
+{
+    if (beyond.above > 0) {
+        fprintf(f, " <b class=\"beyond\">%zu beyond the upper end, drawn there.</b>", beyond.above);
+    }
+    if (beyond.below > 0) {
+        fprintf(f, " %zu below %g, drawn there.", beyond.below, low);
+    }
+}
+
 static void write_figure(struct mla_page *page, const struct mla_plot *plot)
 {
     FILE *f = page->file;
@@ -112,13 +123,14 @@ static void write_figure(struct mla_page *page, const struct mla_plot *plot)
         fputs(", ", f);
         mla_page_subject(page, plot->series[0].subject);
     }
+    fprintf(
+        f, "</b>%" PRId64 " %s behind it.%s", plot->cases, plot->cases == 1 ? "result" : "results",
+        cells ? " A cell is an octave by an octave, the darker the nearer to 1, the bound." : "");
+    write_beyond(f, mla_plot_beyond(plot), plot->y_low);
     fprintf(f,
-            "</b>%" PRId64 " %s behind it.%s</figcaption>\n"
+            "</figcaption>\n"
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\" "
             "aria-label=\"%s\">%s\n",
-            plot->cases, plot->cases == 1 ? "result" : "results",
-            cells ? " A cell is an octave by an octave, the darker the nearer to 1, the bound."
-                  : "",
             MLA_PLOT_WIDTH, MLA_PLOT_HEIGHT, plot->title, plot->svg);
     for (size_t s = 0; s < plot->series_n; s++) {
         for (size_t i = 0; i < plot->series[s].n; i++) {

@@ -33,9 +33,10 @@ static void add_ratio(struct mla_subject *s, double ratio, const struct mla_shap
                       num);
     }
     if (shape->keys >= 1 && shape->ranks >= 1) {
-        mla_point_add(&s->shapes[clamp(floor(log2(shape->keys)), MLA_SHAPE_X)]
-                                [clamp(floor(log2(shape->ranks)), MLA_SHAPE_Y)],
-                      shape->keys, ratio, num);
+        double x = floor(log2(shape->keys)), y = floor(log2(shape->ranks));
+        struct mla_point *cell = &s->shapes[clamp(x, MLA_SHAPE_X)][clamp(y, MLA_SHAPE_Y)];
+        mla_point_add(cell, shape->keys, ratio, num);
+        cell->over = cell->over || x >= MLA_SHAPE_X || y >= MLA_SHAPE_Y;
     }
 }
 
@@ -59,12 +60,13 @@ static void add_metric(struct mla_subject *s, const char *name, double value, in
     } else if (strcmp(name, "p99_ulp") == 0) {
         add_ulp(s, MLA_ULP_P99, value, testcase);
     } else if (strcmp(name, "correctly_rounded_percent") == 0) {
+        s->rounded_n++;
         s->rounded_sum += value;
         s->rounded_least = value < s->rounded_least ? value : s->rounded_least;
     } else if (strcmp(name, "bias_se") == 0) {
-        s->bias_up = farther(s->bias_up, value);
+        s->bias_up = s->bias_up_n++ == 0 ? value : farther(s->bias_up, value);
     } else if (strcmp(name, "bias_outward_se") == 0) {
-        s->bias_outward = farther(s->bias_outward, value);
+        s->bias_outward = s->bias_outward_n++ == 0 ? value : farther(s->bias_outward, value);
     }
 }
 
@@ -95,12 +97,13 @@ void mla_report_add_trend(struct mla_report *report, struct mla_subject *s,
                           const struct mla_outcome *o, int64_t testcase)
 {
     struct mla_run_row *run = &report->runs[o->rank];
+    size_t state = mla_report_state(report, o->rank, s->kernel);
     run->cases++;
-    if (run->commit_index < report->commits_first ||
+    if (state < report->states_first ||
         (!mla_grade_is_good(o->grade) && !mla_grade_is_bad(o->grade))) {
         return;
     }
-    size_t at = run->commit_index - report->commits_first;
+    size_t at = state - report->states_first;
     struct mla_point *point = &s->trend[at];
     s->trend_bad[at] += mla_grade_is_bad(o->grade);
     point->n++;
@@ -127,7 +130,7 @@ static void add_gravest(struct mla_subject *s, const struct mla_outcome *o, int6
 int32_t mla_report_add_figures(struct mla_report *report, struct mla_subject *s,
                                const struct mla_outcome *o, const struct mla_shape *shape)
 {
-    report->answer.cases++;
+    report->answer.cases += !s->planted;
     report->answer.failing += mla_grade_is_bad(o->grade) && !s->planted;
     s->cases[o->grade]++;
     add_gravest(s, o, shape->testcase);
@@ -155,29 +158,25 @@ static bool graver(const struct mla_change *a, const struct mla_change *b)
     return a->kind != b->kind ? a->kind > b->kind : rise(a) > rise(b);
 }
 
-void mla_report_add_change(struct mla_report *report, struct mla_subject *subject,
-                           struct mla_change change)
+/* A case of the subject regressed, or its error grew. */
+static void add_worse(struct mla_subject *subject, const struct mla_change *change)
 {
-    struct mla_report_answer *answer = &report->answer;
-    bool fails = change.kind == MLA_FAILS, grew = change.kind == MLA_GREW;
-    if (subject->planted) {
-        return;
-    }
-    subject->lost += change.kind == MLA_LOST;
-    answer->lost += change.kind == MLA_LOST;
-    if (!fails && !grew) {
-        return;
-    }
+    bool fails = change->kind == MLA_FAILS, grew = change->kind == MLA_GREW;
     if (fails || subject->fails == 0) { /* of the regressions, if there are any */
         bool first = fails ? subject->fails == 0 : subject->grew == 0;
-        subject->since = first || change.since < subject->since ? change.since : subject->since;
+        subject->since = first || change->since < subject->since ? change->since : subject->since;
     }
     subject->fails += fails;
     subject->grew += grew;
-    subject->growth = grew ? fmax(subject->growth, change.ratio - change.before) : subject->growth;
-    answer->fails += fails;
-    answer->grew += grew;
+    subject->growth =
+        grew ? fmax(subject->growth, change->ratio - change->before) : subject->growth;
+}
+
+static void keep_change(struct mla_report *report, const struct mla_subject *subject,
+                        struct mla_change change)
+{
     change.subject = (size_t)(subject - report->subjects);
+    report->changes_all++;
     size_t at = report->changes_n;
     while (at > 0 && graver(&change, &report->changes[at - 1])) {
         at--;
@@ -191,6 +190,29 @@ void mla_report_add_change(struct mla_report *report, struct mla_subject *subjec
     report->changes[at] = change;
 }
 
+void mla_report_add_change(struct mla_report *report, struct mla_subject *subject,
+                           struct mla_change change)
+{
+    struct mla_report_answer *answer = &report->answer;
+    bool fails = change.kind == MLA_FAILS, grew = change.kind == MLA_GREW;
+    if (subject->planted) {
+        return;
+    }
+    subject->lost += change.kind == MLA_LOST;
+    answer->lost += change.kind == MLA_LOST;
+    subject->broken += change.kind == MLA_BROKEN;
+    subject->flaky += mla_change_is_flaky(&change);
+    answer->flaky += mla_change_is_flaky(&change);
+    if (fails || grew) {
+        add_worse(subject, &change);
+    }
+    answer->fails += fails;
+    answer->grew += grew;
+    if (change.kind >= MLA_GREW) {
+        keep_change(report, subject, change);
+    }
+}
+
 static void add_tally(struct mla_report *report, sqlite3_stmt *stmt)
 {
     size_t rank = mla_report_rank(report, sqlite3_column_int64(stmt, 0));
@@ -202,8 +224,9 @@ static void add_tally(struct mla_report *report, sqlite3_stmt *stmt)
                            sqlite3_column_text(stmt, 1)[0] == 'r');
     run->cases += n;
     report->answer.verdicts += n;
-    if (s != NULL && run->commit_index == s->commit_index) {
+    if (s != NULL && mla_report_state(report, rank, s->kernel) == s->state) {
         s->tallied += n;
+        s->tallied_good += mla_grade_is_good(grade) ? n : 0;
         s->tallied_bad += mla_grade_is_bad(grade) ? n : 0;
     }
 }

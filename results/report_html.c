@@ -15,7 +15,9 @@
 
 void mla_page_figure(struct mla_page *page, double value)
 {
-    if (isinf(value)) {
+    if (isnan(value)) {
+        fputs("nan", page->file);
+    } else if (isinf(value)) {
         fputs(value > 0 ? "inf" : "-inf", page->file);
     } else if (fabs(value) >= 1e5 || (value != 0 && fabs(value) < 1e-3)) {
         fprintf(page->file, "%.2e", value);
@@ -37,16 +39,17 @@ void mla_page_named(struct mla_page *page, const struct mla_subject *subject)
     mla_page_subject(page, subject);
 }
 
-void mla_page_run(struct mla_page *page, size_t rank, const char *separator)
+void mla_page_run(struct mla_page *page, const struct mla_subject *subject, size_t rank,
+                  const char *separator)
 {
     const struct mla_run_row *run = &page->report->runs[rank];
-    fprintf(page->file, "run %lld, ", (long long)run->id);
-    char commit[13] = "", day[11] = "";
-    (void)snprintf(commit, sizeof commit, "%s", run->commit);
+    char *build = mla_report_build(page->report, rank, subject), day[11] = "";
     (void)snprintf(day, sizeof day, "%s", run->started);
-    mla_text_html(page->file, commit);
-    fprintf(page->file, "%s%s", run->dirty ? "-dirty" : "", separator);
+    fprintf(page->file, "run %lld, ", (long long)run->id);
+    mla_text_html(page->file, build);
+    fputs(separator, page->file);
     mla_text_html(page->file, day);
+    free(build);
 }
 
 bool mla_page_refer(struct mla_page *page, int64_t testcase, const struct mla_subject *subject)
@@ -148,18 +151,20 @@ static void write_notes(struct mla_page *page)
         "<li><b>err/B</b> is the error of an output element over the half width of its certified "
         "interval, the worst of all elements judged: 1 or less is right, more is wrong. It has no "
         "unit. <b>ulp</b> is the spacing of bf16 at the true value.</li>\n"
-        "<li><b>Figures</b> are of the commit that the kernel was last judged at, of every case "
-        "the "
-        "last verdict. Builds with a sanitizer compute on other paths and stand apart, as in "
-        "scalar [address].</li>\n"
+        "<li><b>Figures</b> are of the commit that the kernel was last judged at (of a plug-in: of "
+        "the file, named by the beginning of its SHA-256), of every case the last verdict. Kernels "
+        "that are wrong on purpose are in none but their own. -dirty: the work tree had changes, "
+        "nobody can build that again. Builds with a sanitizer compute on other paths and stand "
+        "apart, as in scalar [address].</li>\n"
+        "<li><b>Flaky, m of n</b>: of the n runs that judged the case at that same clean commit "
+        "and file m failed. It counts as failing until something else passes it.</li>\n"
         "<li><b>Regressed</b>: the last run that judged the case is held against every earlier run "
         "of "
         "the same kernel, and it fails and did pass. <b>Grew</b>, which is no regression: it "
         "passes, "
         "but its err/B is more than %g above that of an earlier run. <i>Since</i> is the first run "
         "after the last that did better. Cases that no earlier run passed cannot regress; if they "
-        "fail they are among the "
-        "failing and the findings. <i>Lost</i>: passed once, not judged now.</li>\n"
+        "fail they are among the failing. <i>Lost</i>: passed once, not judged now.</li>\n"
         "<li><b>Not stored</b>, so not shown: the errors of single elements (the histograms count "
         "cases, by their worst and by their 99th percentile), and statistics of cases that a hunt "
         "(fuzz) only counted: it stores faults and new worst errors.</li>\n"
@@ -184,6 +189,7 @@ int32_t mla_report_html(struct mla_report *report, FILE *file)
         mla_page_accuracy(&page);
         mla_page_plots(&page, plots, plots_n);
         mla_page_faults(&page);
+        mla_page_planted(&page);
         mla_page_speed(&page);
         mla_page_findings(&page);
         write_notes(&page);

@@ -15,8 +15,8 @@
 
 #define MLA_REPORT_BINS    64  /* half octaves of a parameter */
 #define MLA_REPORT_ULPS    33  /* octaves of ulp: up to 2^-8, 2^-7, .., beyond 2^23 */
-#define MLA_REPORT_CHANGES 100 /* cases that got worse and are named */
-#define MLA_REPORT_COMMITS 60  /* of the trend: the last ones */
+#define MLA_REPORT_CHANGES 100 /* cases that fail or got worse and are named */
+#define MLA_REPORT_STATES  60  /* of the trend: the last ones */
 #define MLA_SHAPE_X        22  /* octaves of keys */
 #define MLA_SHAPE_Y        12  /* octaves of ranks or heads */
 
@@ -53,7 +53,8 @@ struct mla_outcome {
     double seconds;  /* of its kernel */
 };
 
-enum mla_change_kind { MLA_SAME = 0, MLA_LOST, MLA_GREW, MLA_FAILS };
+/* BROKEN: it fails, and no earlier run passed it. */
+enum mla_change_kind { MLA_SAME = 0, MLA_LOST, MLA_GREW, MLA_BROKEN, MLA_FAILS };
 
 struct mla_change {
     enum mla_change_kind kind;
@@ -63,7 +64,15 @@ struct mla_change {
     double before;           /* err/B of good, negative: none */
     double ratio;            /* err/B of now */
     int64_t verdict;         /* row of now */
+    int64_t failed_n, runs_n; /* of the runs that judged the same state: those that it failed in */
 };
+/* It failed in some of those runs, not in all. */
+static inline bool mla_change_is_flaky(const struct mla_change *change)
+{
+    return change->failed_n > 0 && change->failed_n < change->runs_n;
+}
+/* "passed, now fails", .. */
+const char *mla_change_text(enum mla_change_kind kind);
 /* The rule of report.h on outcomes in order of time, n >= 1. Fills all but subject and testcase. */
 struct mla_change mla_report_rule(const struct mla_outcome *outcomes, size_t n);
 
@@ -72,6 +81,7 @@ struct mla_point {
     double x, y;
     int64_t n; /* cases in the bin; 0: an empty point */
     int64_t testcase;
+    bool over; /* some belong beyond the last bin, this one */
 };
 void mla_point_add(struct mla_point *point, double x, double y, int64_t testcase);
 
@@ -80,13 +90,13 @@ enum mla_ulp { MLA_ULP_MAX = 0, MLA_ULP_P99, MLA_ULPS_N };
 
 struct mla_subject {
     char *kernel, *sanitizer;
-    bool ring;                    /* else sparse */
-    bool planted;                 /* wrong on purpose: in the tables, but no answer is made of it */
-    size_t commit_index;          /* of its last run: the commit that counts */
-    size_t rank;                  /* of its last run */
-    int64_t cases[MLA_GRADES_N];  /* at that commit; the last verdict of each */
-    int64_t tallied, tallied_bad; /* cases at that commit counted without a verdict */
-    int64_t compared, fails, grew, lost;
+    bool ring;                   /* else sparse */
+    bool planted;                /* wrong on purpose: in the tables, but no answer is made of it */
+    size_t state;                /* of its last run: the one that counts */
+    size_t rank;                 /* of its last run */
+    int64_t cases[MLA_GRADES_N]; /* at that commit; the last verdict of each */
+    int64_t tallied, tallied_good, tallied_bad; /* cases then counted without a verdict */
+    int64_t compared, fails, grew, lost, broken, flaky;
     double growth;                  /* of err/B, the largest where it grew */
     double worst_before, worst_now; /* of the cases compared; negative: none */
     size_t since;           /* the earliest run that a case fails since; none: whose error grew */
@@ -95,16 +105,34 @@ struct mla_subject {
     struct mla_point gravest;
     bool gravest_fails;
     struct mla_point max_ulp, p99_ulp;
-    int64_t measured;                  /* cases with statistics */
-    double rounded_sum, rounded_least; /* percent */
-    double bias_up, bias_outward;      /* standard errors, the farthest from 0 */
+    int64_t measured;                             /* cases with statistics */
+    int64_t rounded_n, bias_up_n, bias_outward_n; /* with this one: old runs may lack some */
+    double rounded_sum, rounded_least;            /* percent */
+    double bias_up, bias_outward;                 /* standard errors, the farthest from 0 */
     double kernel_seconds;
     int64_t timed;
     struct mla_point ulps[MLA_ULPS_N][MLA_REPORT_ULPS];
     struct mla_point by[MLA_PARAMETERS_N][MLA_REPORT_BINS];
     struct mla_point shapes[MLA_SHAPE_X][MLA_SHAPE_Y];
-    struct mla_point trend[MLA_REPORT_COMMITS]; /* y: worst err/B, -1 none */
-    int64_t trend_bad[MLA_REPORT_COMMITS];
+    struct mla_point trend[MLA_REPORT_STATES]; /* y: worst err/B, -1 none */
+    int64_t trend_bad[MLA_REPORT_STATES];
+};
+
+/*
+ * What was judged: a commit, changed or not, and of a plug-in its file, which changes while this program's
+ * commit stays. In order of time; the trend has a place for each.
+ */
+struct mla_state {
+    char *commit;
+    bool dirty;
+    char file
+        [MLA_STORE_FILE_BYTES]; /* beginning of the plug-in's SHA-256; "": built in, or not known */
+};
+
+/* A plug-in that a run loaded. */
+struct mla_run_file {
+    char *path;
+    size_t state;
 };
 
 struct mla_run_row {
@@ -113,8 +141,11 @@ struct mla_run_row {
     bool dirty;
     double seconds; /* negative: not ended */
     int64_t cases;  /* kernels times cases; executions of faults */
-    size_t commit_index;
+    size_t state;   /* of what is built in; MLA_STATE_NONE: only plug-ins ran */
+    struct mla_run_file *files;
+    size_t files_n;
 };
+#define MLA_STATE_NONE SIZE_MAX
 
 struct mla_case_row {
     int64_t num;
@@ -130,9 +161,11 @@ struct mla_report {
     size_t *by_id; /* ranks in order of run ids */
     struct mla_subject *subjects;
     size_t subjects_n;
-    size_t commits_n, commits_first; /* of all; index of the first in the trend */
+    struct mla_state *states;
+    size_t states_n, states_first; /* of all; index of the first in the trend */
     struct mla_change changes[MLA_REPORT_CHANGES];
     size_t changes_n;
+    int64_t changes_all; /* those beyond the list, too */
     struct mla_report_answer answer;
     struct mla_case_row *cases; /* loaded so far */
     size_t cases_n;
@@ -142,6 +175,14 @@ struct mla_report {
 const struct mla_case_row *mla_report_case(struct mla_report *report, int64_t num);
 /* verdict and reason of a row, to be freed; "" when it is not there. */
 void mla_report_reason(struct mla_report *report, int64_t verdict, char **word, char **reason);
+/* What a run judged of this kernel. */
+size_t mla_report_state(const struct mla_report *report, size_t rank, const char *kernel);
+/*
+ * "1a2b3c4d5e6f-dirty, file 0123456789ab": what tells builds of the kernel apart beside its name; of a run
+ * (subject NULL) "1a2b3c4d5e6f-dirty [address]". To be freed; NULL without memory.
+ */
+char *mla_report_build(const struct mla_report *report, size_t rank,
+                       const struct mla_subject *subject);
 /* "scalar", with a sanitizer "scalar [address]"; to be freed. */
 char *mla_subject_name(const struct mla_subject *subject);
 /*
@@ -152,6 +193,9 @@ char *mla_report_repro(struct mla_report *report, const struct mla_subject *subj
                        const struct mla_case_row *row);
 /* The subject with the gravest case of all: a failing one first, then by err/B; NULL: none. */
 const struct mla_subject *mla_report_worst(const struct mla_report *report);
+/* Cases that passed, failed or were refused as due, with those that were only counted; of these the bad. */
+int64_t mla_subject_judged(const struct mla_subject *subject);
+int64_t mla_subject_failing(const struct mla_subject *subject);
 /* The latest run, if it has no end: it was interrupted or killed, or is at work still. NULL: it has one. */
 const struct mla_run_row *mla_report_cut_off(const struct mla_report *report);
 

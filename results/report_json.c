@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report_json.c - the report as JSON, and as SARIF 2.1.0 for tools that show findings.
- *
- * A figure that is not finite is null, as JSON has no other word. SARIF results have no file: what is
- * wrong is a kernel, named as a logical location; the database does not know its source.
+ * report_json.c - the report as JSON. A figure that is not finite is null, as JSON has no other word.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -24,12 +21,17 @@ static void member_number(FILE *f, const char *name, bool known, double value)
     mla_text_number(f, known ? value : NAN);
 }
 
-static void member_run(struct mla_report *r, FILE *f, const char *name, size_t rank)
+static void member_run(struct mla_report *r, FILE *f, const char *name, const struct mla_subject *s,
+                       size_t rank)
 {
     const struct mla_run_row *run = &r->runs[rank];
     fprintf(f, ",\"%s\":{\"run\":%" PRId64 ",", name, run->id);
     member_text(f, "commit", run->commit);
     fprintf(f, ",\"dirty\":%s,", run->dirty ? "true" : "false");
+    member_text(f, "sanitizer", run->sanitizer);
+    fputc(',', f);
+    member_text(f, "file", r->states[mla_report_state(r, rank, s->kernel)].file);
+    fputc(',', f);
     member_text(f, "started", run->started);
     fputc('}', f);
 }
@@ -56,7 +58,6 @@ static void write_subject(struct mla_report *r, FILE *f, const struct mla_subjec
     static const char *const grades[MLA_GRADES_N] = {NULL,       "unsupported", "pass",
                                                      "unjudged", "refused",     "fail_improbable",
                                                      "timeout",  "crash",       "fail_certain"};
-    bool measured = s->measured > 0;
     fputc('{', f);
     member_text(f, "op", mla_subject_op(s));
     fputc(',', f);
@@ -64,34 +65,41 @@ static void write_subject(struct mla_report *r, FILE *f, const struct mla_subjec
     fputc(',', f);
     member_text(f, "sanitizer", s->sanitizer);
     fprintf(f, ",\"planted\":%s", s->planted ? "true" : "false");
-    member_run(r, f, "last", s->rank);
+    member_run(r, f, "last", s, s->rank);
     for (int g = MLA_GRADE_UNSUPPORTED; g < MLA_GRADES_N; g++) {
         fprintf(f, ",\"%s\":%" PRId64, grades[g], s->cases[g]);
     }
     fprintf(f,
             ",\"tallied\":%" PRId64 ",\"compared\":%" PRId64 ",\"fails\":%" PRId64
-            ",\"grew\":%" PRId64 ",\"lost\":%" PRId64,
-            s->tallied, s->compared, s->fails, s->grew, s->lost);
+            ",\"grew\":%" PRId64 ",\"lost\":%" PRId64 ",\"flaky\":%" PRId64,
+            s->tallied, s->compared, s->fails, s->grew, s->lost, s->flaky);
     if (s->fails + s->grew > 0) {
-        member_run(r, f, "since", s->since);
+        member_run(r, f, "since", s, s->since);
     }
     member_number(f, "compared_before_err_over_bound", s->worst_before >= 0, s->worst_before);
     member_number(f, "compared_now_err_over_bound", s->worst_now >= 0, s->worst_now);
+    member_point(r, f, "worst", s, &s->gravest);
+    fprintf(f, ",\"worst_fails\":%s", s->gravest_fails ? "true" : "false");
     member_point(r, f, "max_err_over_bound", s, &s->worst);
     member_point(r, f, "max_ulp", s, &s->max_ulp);
     member_point(r, f, "p99_ulp", s, &s->p99_ulp);
     fprintf(f, ",\"measured\":%" PRId64, s->measured);
-    member_number(f, "mean_rounded_percent", measured,
-                  s->rounded_sum / (double)(measured ? s->measured : 1));
-    member_number(f, "min_rounded_percent", measured, s->rounded_least);
-    member_number(f, "bias_se", measured, s->bias_up);
-    member_number(f, "bias_outward_se", measured, s->bias_outward);
+    member_number(f, "mean_rounded_percent", s->rounded_n > 0,
+                  s->rounded_sum / (double)s->rounded_n);
+    member_number(f, "min_rounded_percent", s->rounded_n > 0, s->rounded_least);
+    member_number(f, "bias_se", s->bias_up_n > 0, s->bias_up);
+    member_number(f, "bias_outward_se", s->bias_outward_n > 0, s->bias_outward);
     member_number(f, "kernel_seconds", s->timed > 0, s->kernel_seconds);
     fputc('}', f);
 }
 
 static void write_change(struct mla_report *r, FILE *f, const struct mla_change *c)
 {
+    static const char *const kinds[] = {[MLA_SAME] = "same",
+                                        [MLA_LOST] = "lost",
+                                        [MLA_GREW] = "grew",
+                                        [MLA_BROKEN] = "never-passed",
+                                        [MLA_FAILS] = "fails"};
     const struct mla_subject *s = &r->subjects[c->subject];
     const struct mla_case_row *row = mla_report_case(r, c->testcase);
     char *repro = mla_report_repro(r, s, row), *word, *reason;
@@ -102,15 +110,17 @@ static void write_change(struct mla_report *r, FILE *f, const struct mla_change 
     member_text(f, "kernel", s->kernel);
     fputc(',', f);
     member_text(f, "sanitizer", s->sanitizer);
-    fprintf(f, ",\"kind\":\"%s\",\"case\":\"%s\",", c->kind == MLA_FAILS ? "fails" : "grew",
-            row != NULL ? row->id : "");
+    fprintf(f, ",\"kind\":\"%s\",\"case\":\"%s\",\"failed_runs\":%" PRId64 ",\"runs\":%" PRId64 ",",
+            kinds[c->kind], row != NULL ? row->id : "", c->failed_n, c->runs_n);
     member_text(f, "verdict", word);
     fputc(',', f);
     member_text(f, "reason", reason);
     member_number(f, "before_err_over_bound", c->before >= 0, c->before);
     member_number(f, "err_over_bound", c->ratio >= 0, c->ratio);
-    member_run(r, f, "since", c->since);
-    member_run(r, f, "last_better", c->good);
+    member_run(r, f, "since", s, c->since);
+    if (c->kind != MLA_BROKEN) {
+        member_run(r, f, "last_better", s, c->good);
+    }
     fputc(',', f);
     member_text(f, "repro", repro);
     fputc('}', f);
@@ -125,10 +135,11 @@ void mla_report_json(struct mla_report *r, FILE *f)
     bool first = true;
     fprintf(f,
             "{\"regressed\":%" PRId64 ",\"fails\":%" PRId64 ",\"grew\":%" PRId64
-            ",\"lost\":%" PRId64 ",\"failing\":%" PRId64 ",\"compared\":%" PRId64
-            ",\"cases\":%" PRId64 ",\"verdicts\":%" PRId64 ",\"latest_run_ended\":%s,\"kernels\":[",
-            a->fails, a->fails, a->grew, a->lost, a->failing, a->compared, a->cases, a->verdicts,
-            mla_report_cut_off(r) == NULL ? "true" : "false");
+            ",\"lost\":%" PRId64 ",\"failing\":%" PRId64 ",\"flaky\":%" PRId64
+            ",\"compared\":%" PRId64 ",\"cases\":%" PRId64 ",\"verdicts\":%" PRId64
+            ",\"latest_run_ended\":%s,\"kernels\":[",
+            a->fails, a->fails, a->grew, a->lost, a->failing, a->flaky, a->compared, a->cases,
+            a->verdicts, mla_report_cut_off(r) == NULL ? "true" : "false");
     for (size_t i = 0; i < r->subjects_n; i++) {
         if (mla_page_shows(&r->subjects[i])) {
             fputs(first ? "\n" : ",\n", f);
@@ -142,58 +153,4 @@ void mla_report_json(struct mla_report *r, FILE *f)
         write_change(r, f, &r->changes[i]);
     }
     fputs("]}\n", f);
-}
-
-/* Rules by number, in the order of enum mla_change_kind. */
-static const char *const rules[] = {
-    [MLA_GREW] =
-        "{\"id\":\"MLA1002\",\"name\":\"ErrorGrew\",\"shortDescription\":{\"text\":\"The case "
-        "passes, but its error over bound grew by more than a tenth of the bound.\"},"
-        "\"defaultConfiguration\":{\"level\":\"warning\"}}",
-    [MLA_FAILS] =
-        "{\"id\":\"MLA1001\",\"name\":\"PassedNowFails\",\"shortDescription\":{\"text\":\"A "
-        "case that passed fails.\"},\"defaultConfiguration\":{\"level\":\"error\"}}",
-};
-
-static void write_result(struct mla_report *r, FILE *f, const struct mla_change *c)
-{
-    const struct mla_subject *s = &r->subjects[c->subject];
-    const struct mla_case_row *row = mla_report_case(r, c->testcase);
-    char *repro = mla_report_repro(r, s, row), *text = NULL;
-    size_t bytes = 0;
-    FILE *message = open_memstream(&text, &bytes);
-    if (message != NULL) {
-        fprintf(message, "%s/%s, since run %" PRId64 " (commit %s)", mla_subject_op(s), s->kernel,
-                r->runs[c->since].id, r->runs[c->since].commit);
-        if (c->ratio >= 0) {
-            fprintf(message, ": err/B %.3g", c->ratio);
-        }
-        fprintf(message, ". Run it: %s", repro != NULL ? repro : "");
-        (void)fclose(message);
-    }
-    bool fails = c->kind == MLA_FAILS;
-    fprintf(f, "{\"ruleId\":\"%s\",\"level\":\"%s\",\"message\":{", fails ? "MLA1001" : "MLA1002",
-            fails ? "error" : "warning");
-    member_text(f, "text", text);
-    fputs("},\"locations\":[{\"logicalLocations\":[{\"kind\":\"function\",", f);
-    member_text(f, "name", s->kernel);
-    fputs("}]}],\"partialFingerprints\":{", f);
-    member_text(f, "case/v1", row != NULL ? row->id : "");
-    fputs("}}", f);
-    free(text);
-    free(repro);
-}
-
-void mla_report_sarif(struct mla_report *r, FILE *f)
-{
-    fprintf(f,
-            "{\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"version\":\"2.1.0\","
-            "\"runs\":[{\"tool\":{\"driver\":{\"name\":\"mlacheck\",\"rules\":[%s,%s]}},"
-            "\"results\":[",
-            rules[MLA_FAILS], rules[MLA_GREW]);
-    for (size_t i = 0; i < r->changes_n; i++) {
-        fputs(i == 0 ? "\n" : ",\n", f);
-        write_result(r, f, &r->changes[i]);
-    }
-    fputs("]}]}\n", f);
 }

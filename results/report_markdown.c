@@ -20,15 +20,15 @@ static void write_name(FILE *f, const struct mla_subject *s)
     free(name);
 }
 
-static void write_run(FILE *f, const struct mla_run_row *run)
+static void write_run(FILE *f, const struct mla_report *r, const struct mla_subject *s, size_t rank)
 {
-    char commit[13], day[11];
-    (void)snprintf(commit, sizeof commit, "%s", run->commit);
-    (void)snprintf(day, sizeof day, "%s", run->started);
-    fprintf(f, "run %" PRId64 ", ", run->id);
-    mla_text_markdown(f, commit);
-    fputs(run->dirty ? "-dirty, " : ", ", f);
+    char *build = mla_report_build(r, rank, s), day[11];
+    (void)snprintf(day, sizeof day, "%s", r->runs[rank].started);
+    fprintf(f, "run %" PRId64 ", ", r->runs[rank].id);
+    mla_text_markdown(f, build);
+    fputs(", ", f);
     mla_text_markdown(f, day);
+    free(build);
 }
 
 static void write_answer(struct mla_report *r, FILE *f)
@@ -43,8 +43,10 @@ static void write_answer(struct mla_report *r, FILE *f)
     } else {
         fputs("**Nothing to compare yet**: no case was judged by two runs.", f);
     }
-    fprintf(f, " %" PRId64 " of %" PRId64 " failing now, %" PRId64 " pass with a larger error.\n",
-            a->failing, a->cases, a->grew);
+    fprintf(f,
+            " %" PRId64 " of %" PRId64 " failing now, %" PRId64 " of them flaky; %" PRId64
+            " pass with a larger error.\n",
+            a->failing, a->cases, a->flaky, a->grew);
     const struct mla_run_row *run = mla_report_cut_off(r);
     if (run != NULL) {
         fprintf(f,
@@ -70,18 +72,35 @@ static void write_changes(struct mla_report *r, FILE *f)
     for (size_t i = 0; i < r->changes_n && i < CASES_SHOWN; i++) {
         const struct mla_change *c = &r->changes[i];
         const struct mla_subject *s = &r->subjects[c->subject];
-        fputs(i == 0 ? "\n### Worse than before, gravest first\n\n- " : "- ", f);
+        fputs(i == 0 ? "\n### Failing or worse than before, gravest first\n\n- " : "- ", f);
         write_name(f, s);
-        fprintf(f, ": %s", c->kind == MLA_FAILS ? "passed, now fails" : "error grew");
+        fprintf(f, ": %s", mla_change_text(c->kind));
+        if (mla_change_is_flaky(c)) {
+            fprintf(f, ", flaky: in %" PRId64 " of %" PRId64 " runs", c->failed_n, c->runs_n);
+        }
         if (c->before >= 0 && c->ratio >= 0) {
             fprintf(f, ", err/B %.3g to %.3g", c->before, c->ratio);
         }
         fputs(", since ", f);
-        write_run(f, &r->runs[c->since]);
-        fputs("; last better in ", f);
-        write_run(f, &r->runs[c->good]);
+        write_run(f, r, s, c->since);
+        if (c->kind != MLA_BROKEN) {
+            fputs("; last better in ", f);
+            write_run(f, r, s, c->good);
+        }
         fputs("\n\n", f);
         write_case(r, f, s, c->testcase);
+    }
+}
+
+/* One cell; "-" for what was not measured. */
+static __attribute__((format(printf, 2, 0))) void write_figure(FILE *f, const char *format,
+                                                               bool known, double value)
+{
+    fputs(" | ", f);
+    if (known) {
+        fprintf(f, format, value);
+    } else {
+        fputc('-', f);
     }
 }
 
@@ -105,14 +124,19 @@ void mla_report_markdown(struct mla_report *r, FILE *f)
           f);
     for (size_t i = 0; i < r->subjects_n; i++) {
         const struct mla_subject *s = &r->subjects[i];
-        if (s->measured > 0) {
+        if (!s->planted && (s->measured > 0 || s->gravest.n > 0)) {
             fputs("| ", f);
             write_name(f, s);
-            fprintf(f, " | %" PRId64 " | %.4g | %.4g | %.3g | %.2f | %.2f | %.3g | %.3g | ",
-                    s->measured, s->max_ulp.y, s->p99_ulp.y, s->worst.y,
-                    s->rounded_sum / (double)s->measured, s->rounded_least, s->bias_up,
-                    s->bias_outward);
-            write_run(f, &r->runs[s->rank]);
+            fprintf(f, " | %" PRId64, s->measured);
+            write_figure(f, "%.4g", s->max_ulp.n > 0, s->max_ulp.y);
+            write_figure(f, "%.4g", s->p99_ulp.n > 0, s->p99_ulp.y);
+            write_figure(f, "%.3g", s->worst.n > 0, s->worst.y);
+            write_figure(f, "%.2f", s->rounded_n > 0, s->rounded_sum / (double)s->rounded_n);
+            write_figure(f, "%.2f", s->rounded_n > 0, s->rounded_least);
+            write_figure(f, "%.3g", s->bias_up_n > 0, s->bias_up);
+            write_figure(f, "%.3g", s->bias_outward_n > 0, s->bias_outward);
+            fputs(" | ", f);
+            write_run(f, r, s, s->rank);
             fputs(" |\n", f);
         }
     }
@@ -137,7 +161,6 @@ static void csv_row(struct mla_report *r, FILE *f, const struct mla_subject *s)
 {
     const struct mla_run_row *run = &r->runs[s->rank];
     const struct mla_case_row *row = NULL;
-    bool measured = s->measured > 0;
     mla_text_csv(f, mla_subject_op(s));
     fputc(',', f);
     mla_text_csv(f, s->kernel);
@@ -160,29 +183,34 @@ static void csv_row(struct mla_report *r, FILE *f, const struct mla_subject *s)
     csv_figure(f, s->p99_ulp.n > 0, s->p99_ulp.y);
     csv_case(r, f, &s->p99_ulp);
     fprintf(f, ",%" PRId64, s->measured);
-    csv_figure(f, measured, s->rounded_sum / (double)(measured ? s->measured : 1));
-    csv_figure(f, measured, s->rounded_least);
-    csv_figure(f, measured, s->bias_up);
-    csv_figure(f, measured, s->bias_outward);
+    csv_figure(f, s->rounded_n > 0, s->rounded_sum / (double)s->rounded_n);
+    csv_figure(f, s->rounded_n > 0, s->rounded_least);
+    csv_figure(f, s->bias_up_n > 0, s->bias_up);
+    csv_figure(f, s->bias_outward_n > 0, s->bias_outward);
     csv_figure(f, s->timed > 0, s->kernel_seconds);
     fputc(',', f);
-    row = s->worst.n > 0 ? mla_report_case(r, s->worst.testcase) : NULL;
+    row = s->gravest.n > 0 ? mla_report_case(r, s->gravest.testcase) : NULL;
     char *repro = mla_report_repro(r, s, row);
     mla_text_csv(f, repro);
     free(repro);
+    fprintf(f, ",%s,%s,%" PRId64 ",%d,%s", row != NULL ? row->id : "",
+            row == NULL        ? ""
+            : s->gravest_fails ? "1"
+                               : "0",
+            s->flaky, s->planted, r->states[s->state].file);
     fputs("\r\n", f);
 }
 
 void mla_report_csv(struct mla_report *r, FILE *f)
 {
-    fputs(
-        "op,kernel,sanitizer,run,commit,dirty,unsupported,pass,unjudged,refused,fail_improbable,"
-        "timeout,"
-        "crash,fail_certain,tallied,compared,fails,grew,lost,"
-        "compared_before_err_over_bound,compared_now_err_over_bound,max_err_over_bound,"
-        "max_err_over_bound_case,max_ulp,max_ulp_case,p99_ulp,p99_ulp_case,measured,"
-        "mean_rounded_percent,min_rounded_percent,bias_se,bias_outward_se,kernel_seconds,repro\r\n",
-        f);
+    fputs("op,kernel,sanitizer,run,commit,dirty,unsupported,pass,unjudged,refused,fail_improbable,"
+          "timeout,"
+          "crash,fail_certain,tallied,compared,fails,grew,lost,"
+          "compared_before_err_over_bound,compared_now_err_over_bound,max_err_over_bound,"
+          "max_err_over_bound_case,max_ulp,max_ulp_case,p99_ulp,p99_ulp_case,measured,"
+          "mean_rounded_percent,min_rounded_percent,bias_se,bias_outward_se,kernel_seconds,repro,"
+          "worst_case,worst_case_fails,flaky,planted,kernel_file\r\n",
+          f);
     for (size_t i = 0; i < r->subjects_n; i++) {
         if (mla_page_shows(&r->subjects[i])) {
             csv_row(r, f, &r->subjects[i]);
@@ -198,12 +226,17 @@ void mla_report_github(struct mla_report *r, FILE *f)
         const struct mla_subject *s = &r->subjects[c->subject];
         const struct mla_case_row *row = mla_report_case(r, c->testcase);
         char *repro = mla_report_repro(r, s, row);
-        fprintf(f, "::%s title=%s/", c->kind == MLA_FAILS ? "error" : "warning", mla_subject_op(s));
-        mla_text_github(f, s->kernel);
-        fprintf(f, " %s::since run %" PRId64 ", commit ",
-                c->kind == MLA_FAILS ? "passed and now fails" : "has a larger error",
-                r->runs[c->since].id);
-        mla_text_github(f, r->runs[c->since].commit);
+        char *name = mla_subject_name(s), *build = mla_report_build(r, c->since, s);
+        fprintf(f, "::%s title=%s/", c->kind == MLA_GREW ? "warning" : "error", mla_subject_op(s));
+        mla_text_github(f, name);
+        fprintf(f, " %s::", mla_change_text(c->kind));
+        if (mla_change_is_flaky(c)) {
+            fprintf(f, "flaky, in %" PRId64 " of %" PRId64 " runs; ", c->failed_n, c->runs_n);
+        }
+        fprintf(f, "since run %" PRId64 ", commit ", r->runs[c->since].id);
+        mla_text_github(f, build);
+        free(name);
+        free(build);
         if (c->ratio >= 0) {
             fprintf(f, "; err/B %.3g", c->ratio);
         }
@@ -214,9 +247,9 @@ void mla_report_github(struct mla_report *r, FILE *f)
     }
     fprintf(f,
             "::%s title=mlacheck report::%" PRId64 " of %" PRId64
-            " results compared regressed; %" PRId64 " failing now\n",
+            " results compared regressed; %" PRId64 " failing now, %" PRId64 " of them flaky\n",
             a->fails > 0     ? "error"
             : a->failing > 0 ? "warning"
                              : "notice",
-            a->fails, a->compared, a->failing);
+            a->fails, a->compared, a->failing, a->flaky);
 }

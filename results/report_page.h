@@ -23,20 +23,31 @@ struct mla_page {
 /* Bytes of report.css, NUL at the end. */
 extern const unsigned char mla_report_css[];
 
-/* A figure with a few digits; nothing for a negative one if it means "none". */
+/* A figure with a few digits. */
 void mla_page_figure(struct mla_page *page, double value);
+/* The same, "-" where it is not known. */
+static inline void mla_page_known(struct mla_page *page, bool known, double value)
+{
+    if (known) {
+        mla_page_figure(page, value);
+    } else {
+        fputc('-', page->file);
+    }
+}
 /* The kernel's name, escaped. */
 void mla_page_subject(struct mla_page *page, const struct mla_subject *subject);
 /* The same as "ring/scalar". */
 void mla_page_named(struct mla_page *page, const struct mla_subject *subject);
-/* "run 12, 1a2b3c4d5e6f" and, after the separator, the day. */
-void mla_page_run(struct mla_page *page, size_t rank, const char *separator);
+/* "run 12, 1a2b3c4d5e6f" (mla_report_build) and, after the separator, the day. */
+void mla_page_run(struct mla_page *page, const struct mla_subject *subject, size_t rank,
+                  const char *separator);
 /* A link to the case in the list at the end, with its short id. */
 void mla_page_case(struct mla_page *page, int64_t testcase, const struct mla_subject *subject);
 /* The same reference for a link that the caller writes; false when the case cannot be read. */
 bool mla_page_refer(struct mla_page *page, int64_t testcase, const struct mla_subject *subject);
 /* A line that can be copied. */
 void mla_page_repro(struct mla_page *page, const struct mla_subject *subject, int64_t testcase);
+/* Has it anything to show? */
 static inline bool mla_page_shows(const struct mla_subject *s)
 {
     int64_t n = s->tallied;
@@ -51,6 +62,7 @@ void mla_page_answer(struct mla_page *page);
 void mla_page_accuracy(struct mla_page *page);
 void mla_page_plots(struct mla_page *page, const struct mla_plot *plots, size_t plots_n);
 void mla_page_faults(struct mla_page *page);
+void mla_page_planted(struct mla_page *page);
 void mla_page_speed(struct mla_page *page);
 void mla_page_findings(struct mla_page *page);
 void mla_page_cases(struct mla_page *page);

@@ -85,6 +85,21 @@ void mla_plot_range(struct mla_plot *plot)
     plot->y_high = y.high;
 }
 
+struct mla_beyond mla_plot_beyond(const struct mla_plot *p)
+{
+    struct mla_beyond n = {.above = p->beyond};
+    for (size_t s = 0; s < p->series_n; s++) {
+        for (size_t i = 0; i < p->series[s].n; i++) {
+            const struct mla_mark *m = &p->series[s].marks[i];
+            if (m->n > 0) {
+                n.above += !(m->x <= p->x_high && m->y <= p->y_high);
+                n.below += (p->x_log && m->x < p->x_low) || (p->y_log && m->y < p->y_low);
+            }
+        }
+    }
+    return n;
+}
+
 static double share(double value, double low, double high, bool log)
 {
     if (!(value > low)) {

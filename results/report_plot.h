@@ -35,6 +35,7 @@ struct mla_plot {
     char title[160], x_label[64], y_label[64]; /* our own words, ASCII, without quotes */
     bool x_log, y_log;                         /* base 2, base 10 */
     bool has_one;                              /* a line at y = 1, the bound */
+    size_t beyond;            /* points whose bin is the last and holds all beyond */
     const char *const *ticks; /* names of x = 0, 1, ..; hex digits; NULL: numbers */
     size_t ticks_n;
     double x_low, x_high, y_low, y_high; /* set by mla_plot_range */
@@ -48,6 +49,11 @@ struct mla_plot {
 bool mla_plot_add(struct mla_series *series, struct mla_mark mark);
 /* The axes that hold all points. */
 void mla_plot_range(struct mla_plot *plot);
+/* Points that lie beyond an end of an axis, and are drawn at it. */
+struct mla_beyond {
+    size_t above, below;
+};
+struct mla_beyond mla_plot_beyond(const struct mla_plot *plot);
 /* Where a point lies in the drawing. */
 double mla_plot_x(const struct mla_plot *plot, double x);
 double mla_plot_y(const struct mla_plot *plot, double y);

@@ -81,6 +81,7 @@ static bool add_ulps(struct mla_plot *plots, size_t *n, const struct chosen *c, 
         }
         for (int i = 0; all > 0 && i <= last; i++) {
             const struct mla_point *p = &s->ulps[which][i];
+            plot->beyond += p->n > 0 && !(p->x <= ldexp(1, i - 8)); /* the last bin has no end */
             fine &= add_point(plot, series,
                               (struct mla_mark){.x = ldexp(1, i - 8),
                                                 .y = 100 * (double)p->n / all,
@@ -138,6 +139,7 @@ static bool add_shapes(struct mla_plot *plots, size_t *n, const struct mla_subje
     for (int x = 0; x < MLA_SHAPE_X; x++) {
         for (int y = 0; y < MLA_SHAPE_Y; y++) {
             const struct mla_point *p = &s->shapes[x][y];
+            plot->beyond += p->n > 0 && (x == MLA_SHAPE_X - 1 || y == MLA_SHAPE_Y - 1) && p->over;
             if (p->n > 0) {
                 fine &=
                     add_point(plot, series,
@@ -148,24 +150,22 @@ static bool add_shapes(struct mla_plot *plots, size_t *n, const struct mla_subje
     return fine;
 }
 
-/* Short hashes of the commits shown; "-" where it is no hash. */
-static const char *const *commit_ticks(const struct mla_report *report, size_t *n)
+/* "1a2b3c4", changed "1a2b3c4+", a plug-in's "1a2b:5d6e"; "-" where it is no hash. */
+static const char *const *state_ticks(const struct mla_report *report, size_t *n)
 {
-    static char text[MLA_REPORT_COMMITS][9];
-    static const char *ticks[MLA_REPORT_COMMITS];
-    *n = report->commits_n - report->commits_first;
-    for (size_t i = 0; i < report->runs_n; i++) {
-        const struct mla_run_row *run = &report->runs[i];
-        if (run->commit_index >= report->commits_first) {
-            size_t at = run->commit_index - report->commits_first;
-            int length = (int)strspn(run->commit, digits);
-            (void)snprintf(text[at], sizeof text[at], "%.*s%s", length < 7 ? length : 7,
-                           run->commit,
-                           length == 0  ? "-"
-                           : run->dirty ? "+"
-                                        : "");
-            ticks[at] = text[at];
-        }
+    static char text[MLA_REPORT_STATES][14];
+    static const char *ticks[MLA_REPORT_STATES];
+    *n = report->states_n - report->states_first;
+    for (size_t i = 0; i < *n; i++) {
+        const struct mla_state *s = &report->states[report->states_first + i];
+        int length = (int)strspn(s->commit, digits), most = s->file[0] == '\0' ? 7 : 4;
+        (void)snprintf(text[i], sizeof text[i], "%.*s%s%s%.4s", length < most ? length : most,
+                       s->commit,
+                       length == 0 ? "-"
+                       : s->dirty  ? "+"
+                                   : "",
+                       s->file[0] == '\0' ? "" : ":", s->file);
+        ticks[i] = text[i];
     }
     return ticks;
 }
@@ -178,10 +178,11 @@ static bool add_trend(const struct mla_report *report, struct mla_plot *plots, s
     double worst = 0;
     (void)snprintf(plot->title, sizeof plot->title,
                    "%s: worst err/B of the cases each commit judged", op);
-    (void)snprintf(plot->x_label, sizeof plot->x_label, "commit, oldest first (+: changed)");
+    (void)snprintf(plot->x_label, sizeof plot->x_label,
+                   "commit, oldest first (+ changed, : plug-in)");
     (void)snprintf(plot->y_label, sizeof plot->y_label, "err/B");
     plot->has_one = true;
-    plot->ticks = commit_ticks(report, &plot->ticks_n);
+    plot->ticks = state_ticks(report, &plot->ticks_n);
     for (size_t k = 0; k < c->n; k++) {
         struct mla_series *series = &plot->series[plot->series_n++];
         series->subject = c->list[k];

@@ -118,6 +118,37 @@ static int32_t add_verdict(struct mla_report *report, struct group *group, sqlit
     return MLA_STORE_OK;
 }
 
+static bool is_judged(const struct mla_outcome *o)
+{
+    return mla_grade_is_good(o->grade) || mla_grade_is_bad(o->grade);
+}
+
+/* The runs that judged the same as the last one did: how many, how many failed, the gravest of them. */
+struct repetition {
+    int64_t runs_n, failed_n;
+    size_t worst; /* of several as grave the last; meaningless where none failed */
+};
+
+/* A changed work tree has no name: its last run stands alone. */
+static struct repetition repetition_of(const struct mla_report *report, const char *kernel,
+                                       const struct mla_outcome *outcomes, size_t n)
+{
+    struct repetition r = {0};
+    size_t state = mla_report_state(report, outcomes[n - 1].rank, kernel);
+    for (size_t i = n; i-- > 0 && (i == n - 1 || !report->states[state].dirty);) {
+        const struct mla_outcome *o = &outcomes[i];
+        if (!is_judged(o) || mla_report_state(report, o->rank, kernel) != state) {
+            continue;
+        }
+        r.runs_n++;
+        if (mla_grade_is_bad(o->grade)) {
+            r.worst = r.failed_n == 0 || o->grade > outcomes[r.worst].grade ? i : r.worst;
+            r.failed_n++;
+        }
+    }
+    return r;
+}
+
 /* The outcomes of one sanitizer, in order of time; they come first in the list afterwards. */
 static int32_t end_subject(struct mla_report *report, struct group *group, size_t first, size_t n)
 {
@@ -134,18 +165,20 @@ static int32_t end_subject(struct mla_report *report, struct group *group, size_
     /* A failure stays one until a run passes the case: what was not judged, or by another commit only,
      * takes nothing back. */
     size_t judged = n;
-    while (judged > 1 && !mla_grade_is_good(mine[judged - 1].grade) &&
-           !mla_grade_is_bad(mine[judged - 1].grade)) {
+    while (judged > 1 && !is_judged(&mine[judged - 1])) {
         judged--;
     }
-    if (mla_grade_is_bad(mine[judged - 1].grade)) {
-        n = judged;
-    } else if (report->runs[mine[n - 1].rank].commit_index != subject->commit_index) {
-        return MLA_STORE_OK; /* the kernel's present commit did not meet it */
+    struct repetition same = repetition_of(report, group->kernel, mine, judged);
+    if (same.failed_n > 0) {
+        n = same.worst + 1;
+    } else if (mla_report_state(report, mine[n - 1].rank, group->kernel) != subject->state) {
+        return MLA_STORE_OK; /* what the kernel is now did not meet it */
     }
     struct mla_change change = mla_report_rule(mine, n);
     change.testcase = group->shape.testcase;
-    if (n > 1) {
+    change.failed_n = same.failed_n;
+    change.runs_n = same.runs_n;
+    if (n > 1 && !subject->planted) {
         double before = change.kind != MLA_SAME ? change.before : mine[n - 2].ratio,
                now = mine[n - 1].ratio;
         subject->compared++;

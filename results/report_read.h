@@ -16,6 +16,8 @@ int32_t mla_report_read_tallies(struct mla_report *report);
 /* All verdicts, case by case. */
 int32_t mla_report_read_verdicts(struct mla_report *report);
 
+/* What a run judged, from the kernels it names: sets state and files. False without memory. */
+bool mla_report_add_states(struct mla_report *report, struct mla_run_row *run, const char *kernels);
 /* The rank of a run that is in the database. */
 size_t mla_report_rank(const struct mla_report *report, int64_t run);
 /* The subject, made at first sight; NULL without memory. Moves the others: keep no pointer. */

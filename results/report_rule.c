@@ -27,6 +27,34 @@ enum mla_grade mla_grade_of(const char *verdict)
     return MLA_GRADE_NONE;
 }
 
+int64_t mla_subject_failing(const struct mla_subject *s)
+{
+    int64_t n = s->tallied_bad;
+    for (int g = 0; g < MLA_GRADES_N; g++) {
+        n += mla_grade_is_bad((enum mla_grade)g) ? s->cases[g] : 0;
+    }
+    return n;
+}
+
+int64_t mla_subject_judged(const struct mla_subject *s)
+{
+    int64_t n = s->tallied_good + mla_subject_failing(s);
+    for (int g = 0; g < MLA_GRADES_N; g++) {
+        n += mla_grade_is_good((enum mla_grade)g) ? s->cases[g] : 0;
+    }
+    return n;
+}
+
+const char *mla_change_text(enum mla_change_kind kind)
+{
+    static const char *const texts[] = {[MLA_SAME] = "as before",
+                                        [MLA_LOST] = "no longer judged",
+                                        [MLA_GREW] = "error grew",
+                                        [MLA_BROKEN] = "fails, never passed",
+                                        [MLA_FAILS] = "passed, now fails"};
+    return texts[kind];
+}
+
 void mla_point_add(struct mla_point *point, double x, double y, int64_t testcase)
 {
     if (point->n == 0 || y > point->y) {
@@ -70,6 +98,14 @@ struct mla_change mla_report_rule(const struct mla_outcome *outcomes, size_t n)
             change.since = outcomes[i + 1].rank;
             change.before = outcomes[i].ratio;
         }
+    }
+    if (change.kind == MLA_SAME && mla_grade_is_bad(now->grade)) {
+        change.kind = MLA_BROKEN;
+        size_t first = n - 1;
+        for (size_t i = n; i-- > 0;) {
+            first = mla_grade_is_bad(outcomes[i].grade) ? i : first;
+        }
+        change.since = outcomes[first].rank;
     }
     return change;
 }

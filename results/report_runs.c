@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report_runs.c - the runs in order of time, their commits, and the commit each kernel was last
- * judged at.
+ * report_runs.c - the runs in order of time, and what each kernel was when it was last judged.
  */
 #include "results/report_read.h"
 
@@ -44,14 +43,10 @@ static int32_t add_run(struct mla_report *report, sqlite3_stmt *stmt)
         run->commit == NULL || run->sanitizer == NULL) {
         return no_memory(report->store);
     }
-    run->commit_index = report->commits_n;
-    for (size_t i = report->runs_n - 1; i-- > 0;) {
-        if (runs[i].dirty == run->dirty && strcmp(runs[i].commit, run->commit) == 0) {
-            run->commit_index = runs[i].commit_index;
-            break;
-        }
+    const char *kernels = (const char *)sqlite3_column_text(stmt, 10);
+    if (!mla_report_add_states(report, run, kernels != NULL ? kernels : "")) {
+        return no_memory(report->store);
     }
-    report->commits_n += run->commit_index == report->commits_n;
     return MLA_STORE_OK;
 }
 
@@ -63,14 +58,15 @@ static int by_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Of the same second by their names, which begin with the time and are the same in every copy. */
 int32_t mla_report_read_runs(struct mla_report *report)
 {
     sqlite3_stmt *stmt = mla_sql_prepare(
         report->store,
         "SELECT r.id, r.command, r.started, r.ended, r.host_cpu, b.git_commit, b.dirty,"
         " b.sanitizer, (julianday(r.ended) - julianday(r.started)) * 86400,"
-        " (SELECT coalesce(sum(executions), 0) FROM trial WHERE trial.run = r.id)"
-        " FROM run AS r JOIN build AS b ON b.id = r.build ORDER BY r.started, r.id");
+        " (SELECT coalesce(sum(executions), 0) FROM trial WHERE trial.run = r.id),"
+        " r.kernels FROM run AS r JOIN build AS b ON b.id = r.build ORDER BY r.started, r.uid");
     if (stmt == NULL) {
         return MLA_STORE_ERR_WRITE;
     }
@@ -95,8 +91,8 @@ int32_t mla_report_read_runs(struct mla_report *report)
     }
     sorted = report;
     qsort(report->by_id, report->runs_n, sizeof report->by_id[0], by_id);
-    report->commits_first =
-        report->commits_n > MLA_REPORT_COMMITS ? report->commits_n - MLA_REPORT_COMMITS : 0;
+    report->states_first =
+        report->states_n > MLA_REPORT_STATES ? report->states_n - MLA_REPORT_STATES : 0;
     return MLA_STORE_OK;
 }
 
@@ -156,7 +152,7 @@ struct mla_subject *mla_report_subject(struct mla_report *report, const char *ke
                  strncmp(kernel, "adversary:", strlen("adversary:")) == 0;
     s->worst_before = s->worst_now = -1;
     s->rounded_least = 100;
-    for (size_t i = 0; i < MLA_REPORT_COMMITS; i++) {
+    for (size_t i = 0; i < MLA_REPORT_STATES; i++) {
         s->trend[i].y = -1;
     }
     report->subjects_n++; /* even if a copy failed: free takes care */
@@ -175,7 +171,7 @@ static int32_t take_kernel(struct mla_report *report, size_t rank, const char *k
     }
     if (rank >= s->rank) {
         s->rank = rank;
-        s->commit_index = report->runs[rank].commit_index;
+        s->state = mla_report_state(report, rank, kernel);
     }
     return MLA_STORE_OK;
 }

@@ -118,7 +118,7 @@ static int write_fault(void *context, int n, const char *const *names, const cha
     cell(f, bad ? "bad" : "", v[OUTCOME]);
     fprintf(f, "<td class=\"n\">%s of %s</td>", v[KILLED], v[TRIALS]);
     cell(f, "n", v[EXECUTIONS]);
-    cell(f, "n", v[SECONDS]);
+    fprintf(f, "<td class=\"n\">%.2g</td>", v[SECONDS] != NULL ? strtod(v[SECONDS], NULL) : 0);
     for (int k = 0; k < 2; k++) {
         for (size_t i = 0; i < m->words[k].n; i++) {
             bool marked = has_word(v[k == 0 ? DETECTORS : CRITERIA], m->words[k].list[i]);
@@ -179,7 +179,8 @@ static int write_row(void *context, int n, const char *const *names, const char 
     FILE *f = table->page->file;
     for (int i = 0; i < n; i++) {
         if (strcmp(names[i], "kernel") == 0 && values[i] != NULL &&
-            strncmp(values[i], "fault:", strlen("fault:")) == 0) {
+            (strncmp(values[i], "fault:", strlen("fault:")) == 0 ||
+             strncmp(values[i], "adversary:", strlen("adversary:")) == 0)) {
             return 0;
         }
     }
@@ -209,9 +210,11 @@ static void write_view(struct mla_page *page, enum mla_store_view view, int rows
     }
 }
 
-static void write_run_row(struct mla_page *page, const struct mla_run_row *run)
+static void write_run_row(struct mla_page *page, size_t rank)
 {
     FILE *f = page->file;
+    const struct mla_run_row *run = &page->report->runs[rank];
+    char *build = mla_report_build(page->report, rank, NULL);
     fprintf(f, "<tr><td class=\"n\">%" PRId64 "</td>", run->id);
     cell(f, "", run->started);
     fprintf(f, "<td class=\"n\">%" PRId64 "</td>", run->cases);
@@ -225,8 +228,9 @@ static void write_run_row(struct mla_page *page, const struct mla_run_row *run)
                                    : "");
     }
     cell(f, "", run->cpu);
-    cell(f, "", run->sanitizer);
+    cell(f, "", build);
     cell(f, "wrap", run->command);
+    free(build);
     fputs("</tr>\n", f);
 }
 
@@ -240,8 +244,8 @@ static void write_kernel_times(struct mla_page *page)
         page->file);
     for (size_t i = 0; i < page->report->subjects_n; i++) {
         const struct mla_subject *s = &page->report->subjects[i];
-        if (s->timed > 0) {
-            fputs("<tr><td>", page->file);
+        if (s->timed > 0 && !s->planted) {
+            fputs("<tr><td class=\"name\">", page->file);
             mla_page_named(page, s);
             fprintf(page->file,
                     "</td><td class=\"n\">%" PRId64 "</td><td class=\"n\">%.3g</td></tr>\n",
@@ -261,10 +265,10 @@ void mla_page_speed(struct mla_page *page)
             "class=\"scroll\"><table>"
             "<thead><tr><th class=\"n\">run</th><th>started</th><th class=\"n\">results</th>"
             "<th class=\"n\">seconds</th><th class=\"n\">results a second</th><th>CPU</th>"
-            "<th>sanitizer</th><th>command</th></tr></thead><tbody>\n",
+            "<th>build</th><th>command</th></tr></thead><tbody>\n",
             RUNS_SHOWN);
     for (size_t i = report->runs_n; i-- > first;) {
-        write_run_row(page, &report->runs[i]);
+        write_run_row(page, i);
     }
     fputs("</tbody></table></div>\n", page->file);
     write_kernel_times(page);

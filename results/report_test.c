@@ -6,6 +6,7 @@
 #include "results/report.h"
 
 #include "results/report_internal.h"
+#include "results/report_test_util.h"
 #include "results/report_text.h"
 #include "results/store_test_util.h"
 
@@ -17,11 +18,6 @@
 #include <sys/stat.h>
 
 #include <cmocka.h>
-
-/* Everything that a language here could stumble over, and bytes that are no UTF-8. */
-#define HOSTILE                                                                                    \
-    "=k\"'<script>alert(1)</script>&|`*_[x](y)$(id);]]>--\\ "                                      \
-    "%0A::error::\n\x01\xff\xc0\xaf\xe2\x80\xae"
 
 static struct mla_outcome outcome(size_t rank, enum mla_grade grade, double ratio)
 {
@@ -38,8 +34,8 @@ static void rule_finds_what_got_worse(void **state)
         size_t good, since;
     } cases[] = {
         {{outcome(0, MLA_GRADE_PASS, 0.5)}, 1, MLA_SAME, 0, 0},
-        {{outcome(0, MLA_GRADE_CERTAIN, 5)}, 1, MLA_SAME, 0, 0},
-        {{outcome(0, MLA_GRADE_CERTAIN, 5), outcome(1, MLA_GRADE_CERTAIN, 6)}, 2, MLA_SAME, 1, 1},
+        {{outcome(0, MLA_GRADE_CERTAIN, 5)}, 1, MLA_BROKEN, 0, 0},
+        {{outcome(0, MLA_GRADE_CERTAIN, 5), outcome(1, MLA_GRADE_CERTAIN, 6)}, 2, MLA_BROKEN, 1, 0},
         {{outcome(0, MLA_GRADE_PASS, 0.5), outcome(1, MLA_GRADE_PASS, 0.59)}, 2, MLA_SAME, 1, 1},
         {{outcome(0, MLA_GRADE_PASS, 0.5), outcome(1, MLA_GRADE_PASS, 0.61)}, 2, MLA_GREW, 0, 1},
         {{outcome(0, MLA_GRADE_PASS, 0.9), outcome(1, MLA_GRADE_PASS, 0.1)}, 2, MLA_SAME, 1, 1},
@@ -94,93 +90,10 @@ static void rule_finds_what_got_worse(void **state)
     }
 }
 
-/* A run of a commit; later calls are later runs. */
-static void begin(struct mla_store *store, const char *commit, const char *sanitizer)
-{
-    struct mla_store_build build = {commit, false, "cc", "-O2", sanitizer, "any"};
-    struct mla_store_run run = {"run --set all", "a CPU", "scalar", 1};
-    int64_t id;
-    assert_int_equal(mla_store_begin_run(store, &build, &run, &id), MLA_STORE_OK);
-}
-
-static void judge(struct mla_store *store, unsigned n, const char *kernel, const char *verdict,
-                  double ratio)
-{
-    struct mla_store_case testcase = test_case(n);
-    testcase.logical_n = 100 * n;
-    testcase.ring_size = n;
-    struct mla_store_verdict v = test_verdict(&testcase, verdict);
-    struct mla_store_metric metrics[] = {{"max_ulp", ratio * 2},
-                                         {"p99_ulp", ratio},
-                                         {"correctly_rounded_percent", 90},
-                                         {"bias_se", -3},
-                                         {"bias_outward_se", 2}};
-    v.kernel = kernel;
-    v.max_ratio = ratio;
-    v.reason = HOSTILE;
-    v.metrics = metrics;
-    v.metrics_n = ratio >= 0 ? 5 : 0;
-    assert_int_equal(mla_store_verdict(store, &v), MLA_STORE_OK);
-}
-
-/* Three runs: the second breaks case 1, the third keeps it broken and worsens case 2. */
-static struct mla_store *three_runs(const char *path, const char *kernel)
-{
-    struct mla_store *store = test_open(path);
-    begin(store, "aaaa111", "");
-    judge(store, 1, kernel, "pass", 0.25);
-    judge(store, 2, kernel, "pass", 0.25);
-    judge(store, 3, kernel, "pass", 0.25);
-    begin(store, "bbbb222", "");
-    judge(store, 1, kernel, "fail-certain", 7);
-    judge(store, 2, kernel, "pass", 0.25);
-    begin(store, "cccc333", "");
-    judge(store, 1, kernel, "fail-certain", 7);
-    judge(store, 2, kernel, "pass", 0.5);
-    judge(store, 4, kernel, "fail-certain", INFINITY);
-    begin(store, "dddd444", "address"); /* another path: no evidence against the last */
-    judge(store, 2, kernel, "pass", 0.125);
-    assert_int_equal(mla_store_flush(store), MLA_STORE_OK);
-    return store;
-}
-
-#define ANNOTATIONS MLA_REPORT_FORMATS_N
-
-static char *render(struct mla_store *store, enum mla_report_format format)
-{
-    char *text = NULL;
-    size_t bytes = 0;
-    struct mla_report *report;
-    assert_int_equal(mla_report_read(store, &report), MLA_STORE_OK);
-    FILE *file = open_memstream(&text, &bytes);
-    assert_non_null(file);
-    int32_t status = MLA_STORE_OK;
-    if (format == ANNOTATIONS) {
-        mla_report_github(report, file);
-    } else {
-        status = mla_report_write(report, format, file);
-    }
-    if (status != MLA_STORE_OK) {
-        fail_msg("%s", mla_store_message(store));
-    }
-    assert_int_equal(fclose(file), 0);
-    mla_report_free(report);
-    return text;
-}
-
-static size_t count(const char *text, const char *part)
-{
-    size_t n = 0;
-    for (const char *at = strstr(text, part); at != NULL; at = strstr(at + 1, part)) {
-        n++;
-    }
-    return n;
-}
-
 static void answer_is_right(void **state)
 {
     const char *path = test_path(*state, "answer.db");
-    struct mla_store *store = three_runs(path, "scalar");
+    struct mla_store *store = test_report_runs(path, "scalar");
     struct mla_report *report;
     assert_int_equal(mla_report_read(store, &report), MLA_STORE_OK);
     struct mla_report_answer a = mla_report_answer(report);
@@ -190,12 +103,13 @@ static void answer_is_right(void **state)
     assert_int_equal(a.failing, 2);
     assert_int_equal(a.compared, 2);
     assert_int_equal(a.cases, 4); /* 1, 2 and 4 of the last build; 2 with the sanitizer */
-    assert_int_equal(report->changes_n, 2);
+    assert_int_equal(report->changes_n, 3);
     assert_int_equal(report->changes[0].kind, MLA_FAILS);
+    assert_int_equal(report->changes[1].kind, MLA_BROKEN);
     assert_int_equal(report->runs[report->changes[0].since].id, 2);
     assert_int_equal(report->runs[report->changes[0].good].id, 1);
-    assert_int_equal(report->runs[report->changes[1].since].id, 3);
-    assert_int_equal(report->runs[report->changes[1].good].id, 2);
+    assert_int_equal(report->runs[report->changes[2].since].id, 3);
+    assert_int_equal(report->runs[report->changes[2].good].id, 2);
     const struct mla_subject *worst = mla_report_worst(report);
     assert_true(isinf(worst->worst.y));
     assert_int_equal(worst->measured, 3);
@@ -211,9 +125,9 @@ static void since_is_the_regressions(void **state)
     struct mla_report *report;
     const double first[] = {0.25, 0.5, 0.5};
     for (int i = 0; i < 3; i++) {
-        begin(store, (const char *[]){"aaaa111", "bbbb222", "cccc333"}[i], "");
-        judge(store, 1, "scalar", "pass", first[i]);
-        judge(store, 2, "scalar", i < 2 ? "pass" : "fail-certain", 0.25);
+        test_report_begin(store, (const char *[]){"aaaa111", "bbbb222", "cccc333"}[i], "");
+        test_report_judge(store, 1, "scalar", "pass", first[i]);
+        test_report_judge(store, 2, "scalar", i < 2 ? "pass" : "fail-certain", 0.25);
         assert_int_equal(mla_store_flush(store), MLA_STORE_OK);
         assert_int_equal(mla_report_read(store, &report), MLA_STORE_OK);
         const struct mla_subject *s = &report->subjects[0];
@@ -232,12 +146,12 @@ static void failures_stay_until_they_pass(void **state)
     struct mla_report *report;
     static const char *const commits[] = {"aaaa111", "bbbb222", "cccc333", "bbbb222", "dddd444"};
     for (int i = 0; i < 5; i++) {
-        begin(store, commits[i], "");
+        test_report_begin(store, commits[i], "");
         if (i != 2)
-            judge(store, 1, "scalar",
-                  (const char *[]){"pass", "fail-certain", "", "unjudged", "pass"}[i],
-                  i == 3 ? -1 : 0.25);
-        judge(store, 2, "scalar", "pass", 0.25);
+            test_report_judge(store, 1, "scalar",
+                              (const char *[]){"pass", "fail-certain", "", "unjudged", "pass"}[i],
+                              i == 3 ? -1 : 0.25);
+        test_report_judge(store, 2, "scalar", "pass", 0.25);
         assert_int_equal(mla_store_flush(store), MLA_STORE_OK);
         assert_int_equal(mla_report_read(store, &report), MLA_STORE_OK);
         struct mla_report_answer a = mla_report_answer(report);
@@ -251,13 +165,29 @@ static void failures_stay_until_they_pass(void **state)
 /* Faults are planted to be found: they are no news. */
 static void planted_faults_are_no_regression(void **state)
 {
-    struct mla_store *store = three_runs(test_path(*state, "planted.db"), "fault:rope-ignored");
+    struct mla_store *store =
+        test_report_runs(test_path(*state, "planted.db"), "fault:rope-ignored");
     struct mla_report *report;
     assert_int_equal(mla_report_read(store, &report), MLA_STORE_OK);
     struct mla_report_answer a = mla_report_answer(report);
-    assert_int_equal(a.fails + a.grew + a.failing, 0);
+    assert_int_equal(a.fails + a.grew + a.failing + a.flaky + a.compared + a.cases, 0);
     assert_null(mla_report_worst(report));
+    assert_int_equal(report->changes_n, 0);
     mla_report_free(report);
+    /* a table of their own, and in no other */
+    char *html = test_report_render(store, MLA_REPORT_HTML),
+         *xml = test_report_render(store, MLA_REPORT_JUNIT);
+    char *markdown = test_report_render(store, MLA_REPORT_MARKDOWN),
+         *sarif = test_report_render(store, MLA_REPORT_SARIF);
+    assert_int_equal(test_report_count(html, "ring/fault:rope-ignored</td>"), 1);
+    assert_true(strstr(html, "ring/fault:rope-ignored</td>") > strstr(html, "id=\"planted\""));
+    assert_null(strstr(xml, "rope-ignored"));
+    assert_null(strstr(markdown, "rope-ignored"));
+    assert_null(strstr(sarif, "rope-ignored"));
+    free(html);
+    free(xml);
+    free(markdown);
+    free(sarif);
     mla_store_close(store);
 }
 
@@ -268,7 +198,7 @@ static void tallies_and_empty(void **state)
     assert_int_equal(mla_report_read(store, &report), MLA_STORE_OK);
     assert_true(mla_report_is_empty(report));
     mla_report_free(report);
-    begin(store, "aaaa111", "");
+    test_report_begin(store, "aaaa111", "");
     assert_int_equal(mla_store_tally(store, "ring", "scalar", "coded", "pass", 1000, 0.5),
                      MLA_STORE_OK);
     assert_int_equal(mla_store_flush(store), MLA_STORE_OK);
@@ -277,7 +207,7 @@ static void tallies_and_empty(void **state)
     assert_int_equal(mla_report_answer(report).verdicts, 1000);
     assert_int_equal(report->subjects[0].tallied, 1000);
     mla_report_free(report);
-    free(render(store, MLA_REPORT_HTML)); /* nothing to plot */
+    free(test_report_render(store, MLA_REPORT_HTML)); /* nothing to plot */
     /* One run: a plot with the names of both axes, of the run and of both ends of the scale. */
     for (int seconds = 1; seconds <= 2; seconds++) {
         char sql[160];
@@ -286,9 +216,9 @@ static void tallies_and_empty(void **state)
                        " ended = '2026-01-01T10:00:0%dZ'",
                        seconds);
         test_exec(test_path(*state, "tally.db"), sql);
-        char *html = render(store, MLA_REPORT_HTML);
-        assert_int_equal(count(html, "<figure>"), 1);
-        assert_int_equal(count(html, "<text"), 5);
+        char *html = test_report_render(store, MLA_REPORT_HTML);
+        assert_int_equal(test_report_count(html, "<figure>"), 1);
+        assert_int_equal(test_report_count(html, "<text"), 5);
         free(html);
     }
     mla_store_close(store);
@@ -296,8 +226,8 @@ static void tallies_and_empty(void **state)
 
 static void html_is_whole_and_harmless(void **state)
 {
-    struct mla_store *store = three_runs(test_path(*state, "html.db"), HOSTILE);
-    char *html = render(store, MLA_REPORT_HTML);
+    struct mla_store *store = test_report_runs(test_path(*state, "html.db"), TEST_HOSTILE);
+    char *html = test_report_render(store, MLA_REPORT_HTML);
     assert_int_equal(strncmp(html, "<!DOCTYPE html>", 15), 0);
     assert_non_null(strstr(html, "</html>\n"));
     assert_null(strstr(html, "<script"));
@@ -307,9 +237,9 @@ static void html_is_whole_and_harmless(void **state)
     assert_non_null(strstr(html, "&lt;script&gt;alert(1)&lt;/script&gt;"));
     assert_non_null(strstr(html, "Regressed: 1 of 2 results"));
     /* every plot is drawn: ulp twice, L, R, the trend, two heat maps */
-    assert_true(count(html, "<figure>") >= 7);
-    assert_int_equal(count(html, "<figure>"), count(html, "role=\"img\""));
-    assert_true(count(html, "class=\"dot") > 10);
+    assert_true(test_report_count(html, "<figure>") >= 7);
+    assert_int_equal(test_report_count(html, "<figure>"), test_report_count(html, "role=\"img\""));
+    assert_true(test_report_count(html, "class=\"dot") > 10);
     /* every link leads somewhere */
     for (const char *at = strstr(html, "href=\"#c-"); at != NULL;
          at = strstr(at + 1, "href=\"#c-")) {
@@ -325,10 +255,10 @@ static void html_is_whole_and_harmless(void **state)
 static void json_is_json(void **state)
 {
     const char *path = test_path(*state, "json.db");
-    struct mla_store *store = three_runs(path, HOSTILE);
+    struct mla_store *store = test_report_runs(path, TEST_HOSTILE);
     static const enum mla_report_format formats[] = {MLA_REPORT_JSON, MLA_REPORT_SARIF};
     for (size_t i = 0; i < 2; i++) {
-        char *json = render(store, formats[i]);
+        char *json = test_report_render(store, formats[i]);
         char *sql = malloc(2 * strlen(json) + 100), *to = sql;
         assert_non_null(sql);
         to += sprintf(to, "SELECT json_valid('");
@@ -349,22 +279,25 @@ static void json_is_json(void **state)
 
 static void other_formats_are_harmless(void **state)
 {
-    struct mla_store *store = three_runs(test_path(*state, "formats.db"), HOSTILE);
-    char *xml = render(store, MLA_REPORT_JUNIT), *csv = render(store, MLA_REPORT_CSV);
-    char *markdown = render(store, MLA_REPORT_MARKDOWN);
+    struct mla_store *store = test_report_runs(test_path(*state, "formats.db"), TEST_HOSTILE);
+    char *xml = test_report_render(store, MLA_REPORT_JUNIT),
+         *csv = test_report_render(store, MLA_REPORT_CSV);
+    char *markdown = test_report_render(store, MLA_REPORT_MARKDOWN);
     assert_null(strstr(xml, "<script"));
     assert_null(strstr(xml, "]]>"));
-    assert_int_equal(count(xml, "<failure "), 1);
-    assert_non_null(strstr(csv, "\"'=k\"\"'<script>")); /* no formula, quotes doubled */
-    assert_int_equal(count(csv, "\r\n"), 3);            /* head, with and without sanitizer */
+    assert_int_equal(test_report_count(xml, "<failure "), 2);
+    assert_non_null(strstr(csv, "\"'=k\"\"'<script>"));  /* no formula, quotes doubled */
+    assert_int_equal(test_report_count(csv, "\r\n"), 3); /* head, with and without sanitizer */
     assert_null(strstr(markdown, "| ring/=k\"'<script>"));
     assert_non_null(strstr(markdown, "**Regressed: 1 of 2 results**"));
     /* one command a line, none within */
-    char *annotations = render(store, ANNOTATIONS);
-    assert_int_equal(count(annotations, "\n"), 3);
-    assert_int_equal(count(annotations, "::"), 6);
-    assert_int_equal(count(annotations, "::error "), 2);   /* the case that fails, and the answer */
-    assert_int_equal(count(annotations, "::warning "), 1); /* the one whose error grew */
+    char *annotations = test_report_render(store, TEST_ANNOTATIONS);
+    assert_int_equal(test_report_count(annotations, "\n"), 4);
+    assert_int_equal(test_report_count(annotations, "::"), 8);
+    assert_int_equal(test_report_count(annotations, "::error "),
+                     3); /* the cases that fail, and the answer */
+    assert_int_equal(test_report_count(annotations, "::warning "),
+                     1); /* the one whose error grew */
     free(annotations);
     free(xml);
     free(csv);
@@ -377,11 +310,11 @@ static void a_latest_run_that_was_cut_off(void **state)
 {
     static const enum mla_report_format formats[] = {MLA_REPORT_HTML, MLA_REPORT_MARKDOWN};
     const char *path = test_path(*state, "cut_off.db");
-    struct mla_store *store = three_runs(path, "scalar");
+    struct mla_store *store = test_report_runs(path, "scalar");
     for (int ended = 0; ended < 2; ended++) {
         for (size_t i = 0; i < 2; i++) {
-            char *text = render(store, formats[i]);
-            assert_int_equal(count(text, "The latest run, 4, did not end"), !ended);
+            char *text = test_report_render(store, formats[i]);
+            assert_int_equal(test_report_count(text, "The latest run, 4, did not end"), !ended);
             free(text);
         }
         test_exec(path, "UPDATE run SET ended = started WHERE id = 4");
@@ -394,11 +327,11 @@ static void worst_is_one_that_fails(void **state)
 {
     const char *path = test_path(*state, "worst.db");
     struct mla_store *store = test_open(path);
-    begin(store, "aaaa111", "");
-    judge(store, 1, "honest", "pass", 0.9);
-    judge(store, 2, "./my kernel's.so", "fail-certain", 0.25);
-    judge(store, 3, "./my kernel's.so", "fail-improbable", 0.5);
-    judge(store, 4, "./my kernel's.so", "pass", 0.75);
+    test_report_begin(store, "aaaa111", "");
+    test_report_judge(store, 1, "honest", "pass", 0.9);
+    test_report_judge(store, 2, "./my kernel's.so", "fail-certain", 0.25);
+    test_report_judge(store, 3, "./my kernel's.so", "fail-improbable", 0.5);
+    test_report_judge(store, 4, "./my kernel's.so", "pass", 0.75);
     assert_int_equal(mla_store_flush(store), MLA_STORE_OK);
     test_exec(path, "UPDATE finding SET repro = 'mlacheck run it --relations'");
     struct mla_report *report;
@@ -416,9 +349,17 @@ static void worst_is_one_that_fails(void **state)
                         "mlacheck run --kernel './my kernel'\\''s.so' --case 'ring v=1 $(id)'");
     free(text);
     mla_report_free(report);
-    char *html = render(store, MLA_REPORT_HTML), *markdown = render(store, MLA_REPORT_MARKDOWN);
+    char *html = test_report_render(store, MLA_REPORT_HTML),
+         *markdown = test_report_render(store, MLA_REPORT_MARKDOWN);
     assert_non_null(strstr(html, "err/B 0.5: it fails. Run it:</p>\n<pre>mlacheck run it --rel"));
     assert_non_null(strstr(markdown, ", err/B 0.5, fails\n\n  ` mlacheck run it --relations `"));
+    assert_non_null(strstr(html, "fails:</span> <code>mlacheck run it --relations</code>"));
+    char *csv = test_report_render(store, MLA_REPORT_CSV),
+         *json = test_report_render(store, MLA_REPORT_JSON);
+    assert_non_null(strstr(csv, "\"mlacheck run it --relations\",000000030000,1,0,0,"));
+    assert_non_null(strstr(json, "\"worst\":{\"value\":0.5,"));
+    free(csv);
+    free(json);
     free(html);
     free(markdown);
     mla_store_close(store);
@@ -427,7 +368,7 @@ static void worst_is_one_that_fails(void **state)
 /* No half report without gnuplot. */
 static void without_gnuplot(void **state)
 {
-    struct mla_store *store = three_runs(test_path(*state, "gnuplot.db"), "scalar");
+    struct mla_store *store = test_report_runs(test_path(*state, "gnuplot.db"), "scalar");
     char *path = strdup(getenv("PATH")), *text = NULL;
     size_t bytes = 0;
     struct mla_report *report;
@@ -454,18 +395,6 @@ static void without_gnuplot(void **state)
     mla_store_close(store);
 }
 
-static int setup(void **state)
-{
-    *state = test_folder_make();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    test_folder_remove(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -482,5 +411,5 @@ int main(void)
         cmocka_unit_test(worst_is_one_that_fails),
         cmocka_unit_test(without_gnuplot),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, test_report_setup, test_report_teardown);
 }

@@ -9,11 +9,13 @@
 
 #include "results/store_internal.h"
 #include "results/store_migrate.h"
+#include "results/store_source.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -53,6 +55,11 @@ const char *mla_store_message(const struct mla_store *store)
     return store == NULL ? "no store is open" : store->message;
 }
 
+const char *mla_store_notice(const struct mla_store *store)
+{
+    return store == NULL || store->notice == NULL ? "" : store->notice;
+}
+
 bool mla_store_versions(char *text, size_t text_bytes)
 {
     if (text != NULL && text_bytes > 0) {
@@ -85,6 +92,7 @@ static void release(struct mla_store *store)
     mla_sql_finalize(store);
     (void)sqlite3_close(store->db);
     free(store->path);
+    free(store->notice);
     free(store);
 }
 
@@ -113,6 +121,47 @@ int32_t mla_store_open_after(const char *path, const struct mla_store_death *dea
     opened->note.file = -1;
     opened->queue.tried_ns = mla_queue_clock_ns();
     int32_t status = open_steps(opened, path, death);
+    if (status == MLA_STORE_OK) {
+        *store = opened;
+        return MLA_STORE_OK;
+    }
+    if (message != NULL && message_bytes > 0) {
+        (void)snprintf(message, message_bytes, "%s", opened->message);
+    }
+    release(opened);
+    return status;
+}
+
+/* A regular file that can be read, and itself or its folder not written. */
+static bool is_closed(const char *path, char **resolved)
+{
+    struct stat info;
+    *resolved = path == NULL ? NULL : realpath(path, NULL);
+    if (*resolved == NULL || stat(*resolved, &info) != 0 || !S_ISREG(info.st_mode)) {
+        return false;
+    }
+    char *slash = strrchr(*resolved, '/'), after = slash[1];
+    slash[1] = '\0';
+    bool folder = access(*resolved, W_OK | X_OK) == 0;
+    slash[1] = after;
+    return !folder || access(*resolved, W_OK) != 0;
+}
+
+int32_t mla_store_open_read(const char *path, struct mla_store **store, char *message,
+                            size_t message_bytes)
+{
+    char *resolved = NULL;
+    struct mla_store *opened = is_closed(path, &resolved) ? calloc(1, sizeof *opened) : NULL;
+    if (opened == NULL) {
+        free(resolved);
+        return mla_store_open(path, store, message, message_bytes);
+    }
+    *store = NULL;
+    opened->pid = getpid();
+    opened->note.file = -1;
+    opened->queue.tried_ns = mla_queue_clock_ns();
+    opened->path = resolved;
+    int32_t status = mla_source_read(opened, resolved);
     if (status == MLA_STORE_OK) {
         *store = opened;
         return MLA_STORE_OK;

@@ -32,9 +32,17 @@ enum mla_store_status {
 struct mla_store;
 
 /*
+ * Open the database at path to read it: as mla_store_open where it and its folder can be written; where they
+ * cannot (another's file, a medium that takes no files) as a temporary copy of today's schema, which takes as
+ * much room again. What is written to a copy is lost, and in-flight notes stay for who may write. A file that
+ * is not there is an error.
+ */
+int32_t mla_store_open_read(const char *path, struct mla_store **store, char *message,
+                            size_t message_bytes);
+/*
  * Open or create the database at path (its folder must exist) in WAL mode with foreign keys on,
- * migrate an older schema forward, and turn every in-flight note left by a process that died (see
- * below) into a finding. *store is NULL on error; message says why, naming the path.
+ * migrate an older schema forward, and store what every in-flight note left by a process that died says
+ * (see below). *store is NULL on error; message says why, naming the path.
  */
 int32_t mla_store_open(const char *path, struct mla_store **store, char *message,
                        size_t message_bytes);
@@ -65,7 +73,12 @@ int32_t mla_store_close(struct mla_store *store);
 int32_t mla_store_flush(struct mla_store *store);
 /* The text of the last error, never NULL. */
 const char *mla_store_message(const struct mla_store *store);
+/* What the user should hear of this opening, lines with their ends: cases whose judging was interrupted.
+ * "" for nothing. Lives as long as the store. */
+const char *mla_store_notice(const struct mla_store *store);
 
+/* Beginning of a plug-in's SHA-256 and NUL, as it is stored with the kernels of a run. */
+#define MLA_STORE_FILE_BYTES 13
 /* What was built: figures without these four are not evidence. */
 struct mla_store_build {
     const char *commit; /* git hash, or "unknown" */
@@ -79,7 +92,8 @@ struct mla_store_build {
 struct mla_store_run {
     const char *command; /* run, fuzz, ... with its arguments */
     const char *host_cpu;
-    const char *kernels; /* comma separated */
+    const char
+        *kernels; /* comma separated; a plug-in as PATH.so:NAME@HASH (MLA_STORE_FILE_BYTES) */
     int64_t seed;
 };
 
@@ -269,14 +283,20 @@ int32_t mla_store_bisect_end(struct mla_store *store, int64_t id, const char *an
 
 /*
  * In-flight note: which case a kernel is about to run, in a small mapped file beside the database
- * ("<db>-inflight-<pid>"), so that a killed process leaves a finding ("crash", reason "process
- * died while this case ran") for the next open. Costs a memory copy. begin replaces the previous
- * note; end clears it; close removes the file. Only the process that opened the store calls these,
- * the note survives its death.
+ * ("<db>-inflight-<pid>"), so that a process that vanishes (kill -9, out of memory, a power cut) leaves word
+ * for the next open. As nobody knows why it vanished, that is no failure of the kernel: the case gets the
+ * verdict unjudged, reason MLA_STORE_INTERRUPTED, and is told of once (mla_store_notice). A crash it is, with
+ * a finding, if a parent saw it (mla_store_open_after) or the process itself did (mla_store_inflight_fatal).
+ * Costs a memory copy. begin replaces the previous note; end clears it; close removes the file. Only the
+ * process that opened the store calls these, the note survives its death.
  */
+#define MLA_STORE_INTERRUPTED "interrupted: the judging process ended while this case ran"
 int32_t mla_store_inflight_begin(struct mla_store *store, const struct mla_store_case *testcase,
                                  const char *kernel, const char *repro);
 int32_t mla_store_inflight_end(struct mla_store *store);
+/* Say in the note that a signal (1 to 127) of the kernel's own doing ends this process. For a signal handler:
+ * a store to memory, nothing else. Without a note it does nothing. */
+void mla_store_inflight_fatal(struct mla_store *store, int signal);
 
 /* The line of the one case whose id begins with prefix (>= 4 hex digits); caller frees *line. */
 int32_t mla_store_find_line(struct mla_store *store, const char *prefix, char **line);

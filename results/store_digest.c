@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 /* SQLite gives it zeroed. */
 struct state {
@@ -115,6 +116,18 @@ int mla_digest_register(sqlite3 *db)
                                       NULL, NULL, step, final, NULL);
 }
 
+/* Microseconds since 1970, 56 bits: up to the year 4253. */
+static void put_time(uint8_t bytes[7])
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t time = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+    for (int i = 6; i >= 0; i--) {
+        bytes[i] = (uint8_t)time;
+        time >>= 8;
+    }
+}
+
 bool mla_uid_make(char uid[MLA_UID_BYTES])
 {
     /* A name is no test data: nothing that is judged, drawn or compared depends on it, and two machines
@@ -124,6 +137,7 @@ bool mla_uid_make(char uid[MLA_UID_BYTES])
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
         return false;
     }
+    put_time(bytes); /* runs that began in the same second are ordered by their names */
     to_hex(bytes, uid);
     return true;
 }

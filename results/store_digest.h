@@ -20,7 +20,11 @@
  */
 int mla_digest_register(sqlite3 *db);
 
-/* 128 bits from the kernel's random generator as 32 hex digits; false when it has none to give. */
+/*
+ * 56 bits of time, microseconds since 1970, and 72 from the kernel's random generator, as 32 hex digits; false
+ * when it has none to give. So the names of runs of one second tell which began later, in every copy: their
+ * numbers do not once databases are merged. Older names are all random or digests, and break ties all the same.
+ */
 bool mla_uid_make(char uid[MLA_UID_BYTES]);
 
 #endif

@@ -33,6 +33,7 @@ struct mla_store {
     char run_started[MLA_STORE_TIME_BYTES];
     struct mla_queue queue;
     struct mla_note note;
+    char *notice; /* NULL: none */
 };
 
 /* Set the message and return status. */
@@ -71,7 +72,7 @@ int32_t mla_run_of_note(struct mla_store *store, int64_t id, const char *started
 /* The row number of the one case whose id begins with prefix. */
 int32_t mla_find_case(struct mla_store *store, const char *prefix, int64_t *num);
 
-/* Turn the notes of dead processes into findings. */
+/* Turn the notes of dead processes into verdicts and findings. */
 int32_t mla_inflight_recover(struct mla_store *store, const struct mla_store_death *death);
 /* Remove this store's note; always succeeds. */
 void mla_inflight_close(struct mla_store *store);

@@ -219,6 +219,43 @@ static void test_searches(void **state)
     assert_string_equal(test_text(into, search), "2026-01-01T00:00:00Z 2026-01-04T00:00:00Z of 5");
 }
 
+/* Of two copies of a step of as many tries one stays, whole, and the same in any order: every column decides. */
+static void test_tied_steps(void **state)
+{
+    (void)state;
+    static const char *const differences[][2] = {
+        {"failed = NULL", "failed = 1"},
+        {"outcome = 'bad'", "outcome = 'skip'"},
+        {"outcome = 'bad'", "outcome = 'good'"},
+        {"seconds = 1.5", "seconds = 2.5"},
+        {"seconds = NULL", "seconds = 0.5"},
+        {"bits = NULL", "bits = '12'"},
+        {"output = 'no such file'", "output = 'y'"},
+        {"outcome = 'good', output = 'z'", "outcome = 'skip', output = 'a'"},
+    };
+    const char *machine = in_folder("machine.db");
+    const char *copies[2] = {in_folder("a.db"), in_folder("b.db")};
+    const char *merged[2] = {in_folder("ab.db"), in_folder("ba.db")};
+    test_machine_write(machine, 1, 1);
+    for (size_t i = 0; i < sizeof differences / sizeof differences[0]; i++) {
+        for (int f = 0; f < 2; f++) {
+            char sql[256];
+            (void)snprintf(sql, sizeof sql, "UPDATE bisect_step SET %s WHERE bisect IS NOT NULL",
+                           differences[i][f]);
+            (void)unlink(copies[f]);
+            (void)unlink(merged[f]);
+            test_file_copy(machine, copies[f]);
+            test_exec(copies[f], sql);
+        }
+        for (int order = 0; order < 2; order++) {
+            test_merge(merged[order], copies[order]);
+            test_merge(merged[order], copies[1 - order]);
+        }
+        assert_same_content(merged[0], merged[1]);
+        assert_same_content(merged[0], copies[1]); /* the greater of the two */
+    }
+}
+
 static int64_t grown(const char *path, int64_t *before)
 {
     int64_t now = test_number(path, "SELECT writes FROM run"), more = now - *before;
@@ -445,6 +482,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_any_order, setup, teardown),
         cmocka_unit_test_setup_teardown(test_later_copy, setup, teardown),
         cmocka_unit_test_setup_teardown(test_searches, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_tied_steps, setup, teardown),
         cmocka_unit_test_setup_teardown(test_every_addition_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pruned_copies, setup, teardown),
         cmocka_unit_test_setup_teardown(test_findings, setup, teardown),

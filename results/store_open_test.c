@@ -196,6 +196,50 @@ static void test_unwritable(void **state)
     assert_int_equal(access(test_path(*state, "new.db"), F_OK), -1);
 }
 
+/* What cannot be written can be read: today's schema, one of before, and one that is no database. */
+static int read_as_nobody(const char *path, int32_t wanted, const char *text)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) {
+            _exit(77);
+        }
+        char message[512] = "";
+        struct mla_store *store = NULL;
+        int32_t status = mla_store_open_read(path, &store, message, sizeof message);
+        char *json = NULL;
+        bool read = status == MLA_STORE_OK &&
+                    mla_store_view_json(store, MLA_VIEW_RUNS, NULL, &json) == MLA_STORE_OK;
+        bool right = status == wanted && strstr(read ? json : message, text) != NULL;
+        free(json);
+        mla_store_close(store);
+        _exit(right ? 0 : 1);
+    }
+    return test_wait(child);
+}
+
+static void test_read_only(void **state)
+{
+    const char *inside = test_path(*state, "x.db"), *text = test_path(*state, "text");
+    struct mla_store *store = test_open(inside);
+    struct mla_store_build build = {"abc", false, "cc", "", "", ""};
+    struct mla_store_run run = {"run by somebody", "a CPU", "scalar", 1};
+    assert_int_equal(mla_store_begin_run(store, &build, &run, NULL), MLA_STORE_OK);
+    assert_int_equal(mla_store_close(store), MLA_STORE_OK);
+    test_write_file(text, "no database, but long enough to look", 36);
+    assert_int_equal(chmod(inside, 0444), 0);
+    assert_int_equal(chmod(*state, 0555), 0);
+    assert_int_equal(read_as_nobody(inside, MLA_STORE_OK, "run by somebody"), 0);
+    assert_int_equal(read_as_nobody(text, MLA_STORE_ERR_OPEN, "is not an SQLite database"), 0);
+    assert_int_equal(chmod(*state, 0777), 0);
+    assert_int_equal(read_as_nobody(inside, MLA_STORE_OK, "run by somebody"), 0);
+    assert_int_equal(access(test_path(*state, "x.db-wal"), F_OK), -1);
+    assert_int_equal(chmod(*state, 0755), 0);
+    assert_int_equal(chmod(inside, 0644), 0);
+    assert_int_equal(mla_store_open_read(inside, &store, NULL, 0), MLA_STORE_OK);
+    mla_store_close(store);
+}
+
 /* Names with a meaning to SQLite are plain file names here. */
 static void test_special_names(void **state)
 {
@@ -359,6 +403,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_not_a_database, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bad_paths, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unwritable, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_read_only, setup, teardown),
         cmocka_unit_test_setup_teardown(test_special_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_migration, setup, teardown),
         cmocka_unit_test_setup_teardown(test_failed_migration, setup, teardown),

@@ -26,25 +26,45 @@ enum column {
     FAMILY,
     VERDICT,
     REASON,
+    RELATION,
+    KERNEL_FILE,
     RATIO,
-    HASH
+    HASH,
+    LOOKED_AT
 };
 
 #define ROWS                                                                                       \
     "SELECT t.id, v.kernel, c.sanitizer, c.isa, c.git_commit, c.dirty, v.run, v.id, t.op, "        \
     "t.family,"                                                                                    \
-    " v.verdict, coalesce(v.reason, ''), v.max_ratio,"                                             \
-    " (SELECT m.value FROM metric AS m WHERE m.verdict = v.id AND m.name = 'output_hash')"         \
-    " FROM chosen AS c JOIN verdict AS v ON v.run = c.run JOIN testcase AS t ON t.num = "          \
-    "v.testcase"                                                                                   \
-    " ORDER BY 1, 2, 3, 4, c.started DESC, v.run DESC, v.id DESC"
+    " v.verdict, coalesce(v.reason, ''), v.relation, " MLA_SIDE_KERNEL_FILE(                       \
+        "c.kernels", "v.kernel") ", v.max_ratio,"                                                  \
+                                 " (SELECT m.value FROM metric AS m WHERE m.verdict = v.id AND "   \
+                                 "m.name = 'output_hash'),"                                        \
+                                 " (SELECT m.value FROM metric AS m WHERE m.verdict = v.id AND "   \
+                                 "m.name = 'relations')"                                           \
+                                 " FROM chosen AS c JOIN verdict AS v ON v.run = c.run JOIN "      \
+                                 "testcase AS t ON t.num = "                                       \
+                                 "v.testcase"                                                      \
+                                 " ORDER BY 1, 2, 3, 4, c.started DESC, c.uid DESC, v.id DESC"
 #define FACTS                                                                                      \
     "SELECT count(*), min(run), max(run), count(DISTINCT git_commit || dirty),"                    \
-    " (SELECT git_commit || iif(dirty, '-dirty', '') FROM chosen ORDER BY started DESC, run "      \
+    " (SELECT git_commit || iif(dirty, '-dirty', '') FROM chosen ORDER BY started DESC, uid "      \
     "DESC),"                                                                                       \
     " (SELECT coalesce(sum(n), 0) FROM tally WHERE run IN (SELECT run FROM chosen)),"              \
     " (SELECT count(*) FROM run WHERE ended IS NULL AND id IN (SELECT run FROM chosen))"           \
     " FROM chosen"
+
+/* Until the side is closed everything it reads is of one moment, whatever others write meanwhile. */
+static int32_t begin_snapshot(struct mla_store_side *side)
+{
+    side->has_snapshot = sqlite3_get_autocommit(side->store->db) != 0;
+    if (side->has_snapshot &&
+        sqlite3_exec(side->store->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {
+        side->has_snapshot = false;
+        return mla_sql_fail(side->store, "read the runs of a side");
+    }
+    return MLA_STORE_OK;
+}
 
 static int32_t read_facts(struct mla_store_side *side)
 {
@@ -84,7 +104,10 @@ int32_t mla_store_side_open(struct mla_store *store, const char *spec, struct ml
         return mla_store_fail(store, MLA_STORE_ERR_NOMEM, "no memory to compare");
     }
     s->store = store;
-    status = mla_side_choose(s, spec);
+    status = begin_snapshot(s);
+    if (status == MLA_STORE_OK) {
+        status = mla_side_choose(s, spec);
+    }
     if (status == MLA_STORE_OK) {
         status = read_facts(s);
     }
@@ -107,6 +130,9 @@ void mla_store_side_close(struct mla_store_side *side)
     (void)sqlite3_finalize(side->rows);
     (void)sqlite3_finalize(side->figure);
     (void)sqlite3_finalize(side->repro);
+    if (side->has_snapshot) {
+        (void)sqlite3_exec(side->store->db, "COMMIT", NULL, NULL, NULL);
+    }
     for (int i = 0; i < MLA_SIDE_TEXTS; i++) {
         free(side->texts[i]);
     }
@@ -164,6 +190,11 @@ static int gravity(const char *verdict)
     return -1;
 }
 
+bool mla_side_is_failure(const char *verdict)
+{
+    return gravity(verdict) >= gravity("fail-improbable");
+}
+
 static bool is_new_key(struct mla_store_side *side)
 {
     for (int c = ID; c <= ISA; c++) {
@@ -174,14 +205,28 @@ static bool is_new_key(struct mla_store_side *side)
     return false;
 }
 
+/* What the current row adds to what a key's verdicts say together. */
+static void count_verdict(struct mla_store_side *side, struct mla_side_row *row)
+{
+    const char *verdict = text_at(side, VERDICT);
+    bool failed = mla_side_is_failure(verdict);
+    row->failed_n += failed;
+    row->judged_n += failed || strcmp(verdict, "pass") == 0 || strcmp(verdict, "refused") == 0;
+    if (sqlite3_column_type(side->rows, LOOKED_AT) == SQLITE_FLOAT) {
+        int64_t mask = (int64_t)sqlite3_column_double(side->rows, LOOKED_AT);
+        row->relations = row->relations < 0 ? mask : row->relations | mask;
+    }
+}
+
 /* NULL texts: out of memory. */
 static bool take_verdict(struct mla_store_side *side, struct mla_side_row *row)
 {
     row->verdict = keep(side, VERDICT);
     row->reason = keep(side, REASON);
+    row->relation = keep(side, RELATION);
     row->run = sqlite3_column_int64(side->rows, RUN);
     row->number = sqlite3_column_int64(side->rows, NUMBER);
-    return row->verdict != NULL && row->reason != NULL;
+    return row->verdict != NULL && row->reason != NULL && row->relation != NULL;
 }
 
 static bool begin_key(struct mla_store_side *side, struct mla_side_row *row)
@@ -194,13 +239,15 @@ static bool begin_key(struct mla_store_side *side, struct mla_side_row *row)
                                  .isa = keep(side, ISA),
                                  .max_ratio = ratio_at(side),
                                  .output_hash = sqlite3_column_double(side->rows, HASH),
+                                 .relations = -1,
                                  .runs_n = 1,
                                  .is_steady = true};
+    count_verdict(side, row);
     side->latest_run = sqlite3_column_int64(side->rows, RUN);
     side->latest_dirty = sqlite3_column_int(side->rows, DIRTY) != 0;
-    return take_verdict(side, row) && keep(side, COMMIT) != NULL && row->id != NULL &&
-           row->op != NULL && row->family != NULL && row->kernel != NULL &&
-           row->sanitizer != NULL && row->isa != NULL;
+    return take_verdict(side, row) && keep(side, COMMIT) != NULL &&
+           keep(side, KERNEL_FILE) != NULL && row->id != NULL && row->op != NULL &&
+           row->family != NULL && row->kernel != NULL && row->sanitizer != NULL && row->isa != NULL;
 }
 
 /* Does the current row count beside the key's latest? */
@@ -210,7 +257,8 @@ static bool counts(struct mla_store_side *side)
         return true;
     }
     return !side->latest_dirty && sqlite3_column_int(side->rows, DIRTY) == 0 &&
-           strcmp(side->texts[COMMIT], text_at(side, COMMIT)) == 0;
+           strcmp(side->texts[COMMIT], text_at(side, COMMIT)) == 0 &&
+           strcmp(side->texts[KERNEL_FILE], text_at(side, KERNEL_FILE)) == 0;
 }
 
 static bool add_verdict(struct mla_store_side *side, struct mla_side_row *row, int64_t *last_run)
@@ -221,6 +269,8 @@ static bool add_verdict(struct mla_store_side *side, struct mla_side_row *row, i
     row->runs_n += run != *last_run;
     row->is_steady = row->is_steady && (more == 0 || run == *last_run);
     *last_run = run;
+    count_verdict(side, row);
+    row->is_steady = row->is_steady && (row->failed_n == 0 || row->failed_n == row->judged_n);
     if (!isnan(row->max_ratio) && !(ratio <= row->max_ratio)) {
         row->max_ratio = ratio;
     }

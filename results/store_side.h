@@ -7,7 +7,8 @@
  * instruction set compute on other paths: they are rows of their own.
  *
  * Where several runs of a side judged the same, the latest counts, and with it the others of the same clean
- * commit: the gravest of their verdicts. A changed work tree has no name, so of its runs only the latest counts.
+ * commit: the gravest of their verdicts, so that who failed once failed. A changed work tree has no name, so of
+ * its runs only the latest counts; and of a plug-in only runs of the same file do.
  */
 #ifndef MLA_RESULTS_STORE_SIDE_H
 #define MLA_RESULTS_STORE_SIDE_H
@@ -19,13 +20,16 @@ struct mla_store_side;
 /* Texts live until the next row. */
 struct mla_side_row {
     const char *id, *op, *family, *kernel, *sanitizer, *isa;
-    const char *verdict; /* the gravest, and of its latest run: */
-    const char *reason;  /* may be "" */
-    int64_t run, number; /* its run; its verdict's number, for mla_store_side_figure */
-    double max_ratio;    /* the worst of all that count; inf, NaN; negative: none */
+    const char *verdict;  /* the gravest, and of its latest run: */
+    const char *reason;   /* may be "" */
+    const char *relation; /* that it is about; "": the plain verdict */
+    int64_t run, number;  /* its run; its verdict's number, for mla_store_side_figure */
+    double max_ratio;     /* the worst of all that count; inf, NaN; negative: none */
     double output_hash; /* of the outputs; 0: none was stored; -1: not the same in all that count */
+    int64_t relations;  /* bits of those that were looked at in any that counts; -1: not stored */
     int64_t runs_n;     /* how many count */
-    bool is_steady;     /* they gave the same verdict */
+    int64_t judged_n, failed_n; /* verdicts of them that judge; of these, that failed */
+    bool is_steady; /* runs gave the same verdict, and all that judge passed, or failed */
 };
 
 /* What a side is made of. */
@@ -40,7 +44,9 @@ struct mla_side_facts {
 /*
  * Open a side. spec: NULL for everything stored; the number of a run; the beginning of a commit (>= 4 hex
  * digits), its clean runs, or with "-dirty" appended those of its changed trees. A number that is a run is one.
- * NOT_FOUND and AMBIGUOUS as of keys, with a message in the store. The store must outlive the side.
+ * NOT_FOUND and AMBIGUOUS as of keys, with a message in the store. The store must outlive the side, and not be
+ * written through while there is one. All that a side says is of the moment when it was opened: other processes
+ * may write meanwhile, and are not held up.
  */
 int32_t mla_store_side_open(struct mla_store *store, const char *spec,
                             struct mla_store_side **side);
@@ -49,12 +55,22 @@ struct mla_side_facts mla_store_side_facts(const struct mla_store_side *side);
 /* The next row; NOT_FOUND after the last. */
 int32_t mla_store_side_next(struct mla_store_side *side, struct mla_side_row *row);
 
+/* Is it one of the four verdicts that accuse a kernel? */
+bool mla_side_is_failure(const char *verdict);
+
 /* A statistic of a row's verdict by name. NOT_FOUND where it was not stored. */
 int32_t mla_store_side_figure(struct mla_store_side *side, const struct mla_side_row *row,
                               const char *name, double *value);
 /* The line that repeats the fault of a row, as its finding has it; NULL where there is none. To be freed. */
 int32_t mla_store_side_repro(struct mla_store_side *side, const struct mla_side_row *row,
                              char **repro);
+
+/*
+ * The file of a plug-in kernel, "PATH.so:NAME", by the beginning of its hash, as the latest run of the side had
+ * it; "" where it is none, or older runs did not store it.
+ */
+int32_t mla_store_side_kernel_file(struct mla_store_side *side, const char *kernel,
+                                   char hash[MLA_STORE_FILE_BYTES]);
 
 /* The (lower) median of a statistic over the cases of one run of the command `run`. NaN are left out. */
 struct mla_side_median {

@@ -5,6 +5,7 @@
 #include "results/store_side_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 double mla_side_figure_at(sqlite3_stmt *stmt, int column)
@@ -66,12 +67,38 @@ int32_t mla_store_side_repro(struct mla_store_side *side, const struct mla_side_
     return status;
 }
 
+#define KERNEL_FILE                                                                                \
+    "SELECT " MLA_SIDE_KERNEL_FILE("kernels", "?4") " AS file FROM chosen WHERE file <> ''"        \
+                                                    " ORDER BY started DESC, uid DESC LIMIT 1"
+
+int32_t mla_store_side_kernel_file(struct mla_store_side *side, const char *kernel,
+                                   char hash[MLA_STORE_FILE_BYTES])
+{
+    sqlite3_stmt *stmt = mla_side_prepare(side, KERNEL_FILE);
+    hash[0] = '\0';
+    if (stmt == NULL) {
+        return MLA_STORE_ERR_WRITE;
+    }
+    (void)mla_sql_bind_text(stmt, 4, kernel);
+    int code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text(stmt, 0);
+        (void)snprintf(hash, MLA_STORE_FILE_BYTES, "%s", text == NULL ? "" : text);
+        hash[strspn(hash, "0123456789abcdef")] = '\0';
+    }
+    int32_t status = code == SQLITE_ROW || code == SQLITE_DONE
+                         ? MLA_STORE_OK
+                         : mla_sql_fail(side->store, "read the kernels of a side");
+    (void)sqlite3_finalize(stmt);
+    return status;
+}
+
 /* ---- medians ---- */
 
 /* Texts (inf) sort above numbers, which is where they belong. Hunts are left out: they store new worst
  * errors only. */
 #define MEDIANS                                                                                    \
-    ", ranked AS (SELECT t.op, v.kernel, c.sanitizer, c.isa, m.name, c.run, c.started,"            \
+    ", ranked AS (SELECT t.op, v.kernel, c.sanitizer, c.isa, m.name, c.run, c.started, c.uid,"     \
     " c.git_commit, c.dirty, m.value,"                                                             \
     " row_number() OVER (PARTITION BY c.run, t.op, v.kernel, m.name ORDER BY m.value) AS place,"   \
     " count(*) OVER (PARTITION BY c.run, t.op, v.kernel, m.name) AS n"                             \
@@ -81,7 +108,7 @@ int32_t mla_store_side_repro(struct mla_store_side *side, const struct mla_side_
     " AND m.name IN ('max_err_over_bound', 'max_ulp', 'p99_ulp', 'rms_relative', 'bias_se',"       \
     " 'bias_outward_se', 'correctly_rounded_percent', 'chi_square_ratio'))"                        \
     " SELECT op, kernel, sanitizer, isa, name, run, n, value, git_commit, dirty FROM ranked"       \
-    " WHERE place = (n + 1) / 2 ORDER BY 1, 2, 3, 4, 5, started DESC, run DESC"
+    " WHERE place = (n + 1) / 2 ORDER BY 1, 2, 3, 4, 5, started DESC, uid DESC"
 
 #define GROUP_BYTES 1024
 

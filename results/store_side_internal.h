@@ -9,12 +9,20 @@
 #include "results/store_side.h"
 
 #define MLA_SIDE_COMMIT_MAX 128
-#define MLA_SIDE_TEXTS      14 /* columns kept of a row */
+#define MLA_SIDE_TEXTS      17 /* columns kept of a row */
 
-/* The runs of a side: "WITH chosen AS (..)", of those that fit a condition. */
+/* The runs of a side: "WITH chosen AS (..)", of those that fit a condition. The latest is the one that started
+ * last; of several in one second it is said by uid, which no order of merging changes (store_digest.h). */
 #define MLA_SIDE_CHOSEN(condition)                                                                 \
-    "WITH chosen AS (SELECT r.id AS run, r.started, r.command, b.git_commit, b.dirty,"             \
+    "WITH chosen AS (SELECT r.id AS run, r.started, r.uid, r.command, r.kernels, b.git_commit, "   \
+    "b.dirty,"                                                                                     \
     " b.sanitizer, b.isa FROM run AS r JOIN build AS b ON b.id = r.build WHERE " condition ")"
+
+/* What stands behind the name of a plug-in in its run's list of kernels, "..,PATH.so:NAME@HASH,..": the hash of its
+ * file; '' for other kernels, and where an older mlacheck made the list. */
+#define MLA_SIDE_KERNEL_FILE(kernels, kernel)                                                      \
+    "iif(instr(',' || " kernels ", ',' || " kernel " || '@') = 0, '', substr(" kernels             \
+    ", instr(',' || " kernels ", ',' || " kernel " || '@') + length(" kernel ") + 1, 12))"
 
 enum mla_side_kind { MLA_SIDE_ALL = 0, MLA_SIDE_RUN, MLA_SIDE_COMMIT };
 
@@ -27,6 +35,7 @@ struct mla_store_side {
     struct mla_side_facts facts;
     char last_commit[MLA_SIDE_COMMIT_MAX + 8];
     sqlite3_stmt *rows, *figure, *repro;
+    bool has_snapshot;   /* a transaction of its own, to read in */
     bool began, has_row; /* of rows: the row it stands on is not taken yet */
     int64_t latest_run;  /* of the key at hand */
     bool latest_dirty;

@@ -88,6 +88,11 @@ static void expect_rows(const char *spec, const char *due)
                        row.kernel, row.sanitizer[0] == '\0' ? "" : " ", row.sanitizer, row.verdict,
                        row.max_ratio, row.output_hash, (int)row.runs_n,
                        row.is_steady ? "" : " unsteady");
+        n = strlen(text);
+        if (row.failed_n > 0 && row.failed_n < row.judged_n) {
+            (void)snprintf(text + n - 1, sizeof text - n, " failed %d of %d\n", (int)row.failed_n,
+                           (int)row.judged_n);
+        }
     }
     assert_int_equal(status, MLA_STORE_ERR_NOT_FOUND);
     assert_int_equal(mla_store_side_next(side, &row), MLA_STORE_ERR_NOT_FOUND);
@@ -127,11 +132,11 @@ static void several_runs(void **state)
     put(4, "k", "fail-certain", NAN, 0, -1);
     expect_rows(NULL, "00000001 k: pass 0.75 5 2\n"
                       "00000002 k: pass 0.5 1 1\n"
-                      "00000003 k: fail-improbable nan 6 2 unsteady\n"
-                      "00000004 k: fail-certain nan 0 2 unsteady\n");
+                      "00000003 k: fail-improbable nan 6 2 unsteady failed 1 of 2\n"
+                      "00000004 k: fail-certain nan 0 2 unsteady failed 1 of 2\n");
     expect_rows("bbbb", "00000001 k: pass 0.75 5 2\n"
-                        "00000003 k: fail-improbable nan 6 2 unsteady\n"
-                        "00000004 k: fail-certain nan 0 2 unsteady\n");
+                        "00000003 k: fail-improbable nan 6 2 unsteady failed 1 of 2\n"
+                        "00000004 k: fail-certain nan 0 2 unsteady failed 1 of 2\n");
     expect_rows("aaaa1", "00000001 k: crash inf 0 1\n"
                          "00000002 k: pass 0.5 1 1\n");
 }
@@ -155,6 +160,84 @@ static void changed_trees(void **state)
     expect_rows(NULL, "00000001 k: pass 0.25 3 1\n");
 }
 
+static void take_median(void *context, const struct mla_side_median *m)
+{
+    char *text = context;
+    size_t n = strlen(text);
+    (void)snprintf(text + n, 1024 - n, "%s %s %s run %d: %g of %d\n", m->op, m->kernel, m->name,
+                   (int)m->run, m->value, (int)m->cases_n);
+}
+
+/* A database with one run of a changed tree, begun in the same second as all others. */
+static void machine(const char *file, const char *verdict)
+{
+    OK(mla_store_close(store));
+    store = test_open(test_path(folder, file));
+    (void)begin("run", "aaaa1", true, "");
+    put(1, "k", verdict, 0.5, 0, 1);
+    OK(mla_store_close(store));
+    test_exec(test_path(folder, file), "UPDATE run SET started = '2026-01-01T00:00:00Z'");
+    store = test_open(path);
+}
+
+/* Which of two runs of one second is the latest does not depend on the order of merging. */
+static void ties(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"a.db", "b.db"};
+    machine("a.db", "pass");
+    machine("b.db", "crash");
+    for (int order = 0; order < 2; order++) {
+        struct mla_store_merged merged;
+        OK(mla_store_close(store));
+        (void)snprintf(path, sizeof path, "%s/all%d.db", folder, order);
+        store = test_open(path);
+        for (int i = 0; i < 2; i++) {
+            const char *from = test_path(folder, files[i ^ order]);
+            OK(mla_store_merge(store, from, NULL, &merged));
+        }
+        expect_rows(NULL, "00000001 k: crash 0.5 0 1\n"); /* b.db's began later */
+        char text[1024] = "";
+        struct mla_store_side *side = open_side(NULL);
+        OK(mla_store_side_medians(side, take_median, text));
+        mla_store_side_close(side);
+        assert_string_equal(text, order == 0 ? "ring k max_ulp run 2: 1 of 1\n"
+                                             : "ring k max_ulp run 1: 1 of 1\n");
+    }
+}
+
+/* Others go on writing while a side is read: it stays as it was when it was opened. */
+static void snapshot(void **state)
+{
+    (void)state;
+    struct mla_side_row row;
+    char text[1024] = "";
+    int64_t run = begin("run", "aaaa1", false, "");
+    put(1, "k", "pass", 0.5, 0, 1);
+    OK(mla_store_flush(store));
+    struct mla_store *reader = test_open(path);
+    struct mla_store_side *side = NULL;
+    OK(mla_store_side_open(reader, NULL, &side));
+    put(1, "k", "crash", 0.5, 0, 3); /* the same case in the same run, and a case after it */
+    put(2, "k", "pass", 0.5, 0, 2);
+    (void)begin("run", "aaaa1", false, "");
+    put(1, "k", "fail-certain", 2, 0, 4);
+    OK(mla_store_flush(store));
+    OK(mla_store_side_next(side, &row));
+    assert_string_equal(row.verdict, "pass");
+    assert_int_equal(row.run, run);
+    assert_int_equal(mla_store_side_next(side, &row), MLA_STORE_ERR_NOT_FOUND);
+    assert_int_equal(mla_store_side_facts(side).runs_n, 1);
+    OK(mla_store_side_medians(side, take_median, text));
+    assert_string_equal(text, "ring k max_ulp run 1: 1 of 1\n");
+    mla_store_side_close(side);
+    OK(mla_store_side_open(reader, NULL, &side)); /* of now */
+    OK(mla_store_side_next(side, &row));
+    assert_string_equal(row.verdict, "fail-certain");
+    mla_store_side_close(side);
+    OK(mla_store_close(reader));
+}
+
 /* Two hashes in runs that count, two verdicts in one run, sanitizers apart. */
 static void unsteady_bits_and_builds(void **state)
 {
@@ -162,14 +245,14 @@ static void unsteady_bits_and_builds(void **state)
     (void)begin("run", "aaaa1", false, "");
     put(1, "k", "pass", 0.5, 1, -1);
     put(2, "k", "pass", 0.5, 9, -1);
-    put(2, "k", "fail-certain", -1, 0, -1); /* a relation's */
+    put(2, "k", "fail-certain", -1, 0, -1); /* judged twice */
     (void)begin("run", "aaaa1", false, "");
     put(1, "k", "pass", 0.5, 2, -1);
     (void)begin("run", "aaaa1", false, "address");
     put(1, "k", "fail-certain", 2, 7, -1);
     expect_rows("aaaa", "00000001 k: pass 0.5 -1 2\n"
                         "00000001 k address: fail-certain 2 7 1\n"
-                        "00000002 k: fail-certain 0.5 9 1\n");
+                        "00000002 k: fail-certain 0.5 9 1 unsteady failed 1 of 2\n");
 }
 
 static void wrong_names(void **state)
@@ -254,14 +337,6 @@ static void figures_and_repro(void **state)
     mla_store_side_close(side);
 }
 
-static void take_median(void *context, const struct mla_side_median *m)
-{
-    char *text = context;
-    size_t n = strlen(text);
-    (void)snprintf(text + n, 1024 - n, "%s %s %s run %d: %g of %d\n", m->op, m->kernel, m->name,
-                   (int)m->run, m->value, (int)m->cases_n);
-}
-
 /* By hand: lower medians, NaN left out, inf the largest; hunts and other commits do not count. */
 static void medians(void **state)
 {
@@ -292,6 +367,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_run, setup, teardown),
         cmocka_unit_test_setup_teardown(several_runs, setup, teardown),
         cmocka_unit_test_setup_teardown(changed_trees, setup, teardown),
+        cmocka_unit_test_setup_teardown(ties, setup, teardown),
+        cmocka_unit_test_setup_teardown(snapshot, setup, teardown),
         cmocka_unit_test_setup_teardown(unsteady_bits_and_builds, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_names, setup, teardown),
         cmocka_unit_test_setup_teardown(facts, setup, teardown),

@@ -147,7 +147,7 @@ static int32_t copy(struct mla_store *source, sqlite3 *to, const char *schema,
 }
 
 /* Bring an older copy to today's schema on its way. */
-static int32_t copy_migrated(struct mla_store *source, struct mla_store *store,
+static int32_t copy_migrated(struct mla_store *source, struct mla_store *store, const char *schema,
                              const volatile int *stop)
 {
     struct mla_store old = {.path = source->path};
@@ -159,7 +159,7 @@ static int32_t copy_migrated(struct mla_store *source, struct mla_store *store,
     if (status == MLA_STORE_OK) {
         status = mla_migrate(&old);
         if (status == MLA_STORE_OK) {
-            status = copy(&old, store->db, "src", stop);
+            status = copy(&old, store->db, schema, stop);
         }
         if (status != MLA_STORE_OK) {
             memcpy(source->message, old.message, sizeof source->message);
@@ -170,7 +170,7 @@ static int32_t copy_migrated(struct mla_store *source, struct mla_store *store,
     return status;
 }
 
-static int32_t copy_source(struct mla_store *source, struct mla_store *store,
+static int32_t copy_source(struct mla_store *source, struct mla_store *store, const char *schema,
                            const volatile int *stop)
 {
     int64_t version = 0;
@@ -181,18 +181,18 @@ static int32_t copy_source(struct mla_store *source, struct mla_store *store,
     if (version == 0) {
         return mla_store_fail(source, MLA_STORE_ERR_OPEN, "'%s' is empty", source->path);
     }
-    return version == MLA_STORE_SCHEMA_VERSION ? copy(source, store->db, "src", stop)
-                                               : copy_migrated(source, store, stop);
+    return version == MLA_STORE_SCHEMA_VERSION ? copy(source, store->db, schema, stop)
+                                               : copy_migrated(source, store, schema, stop);
 }
 
 /* Open, copy, close. *still tells whether the file was read as one that does not change. */
-static int32_t read_source(struct mla_store *store, char *path, bool still,
+static int32_t read_source(struct mla_store *store, char *path, const char *schema, bool still,
                            const volatile int *stop)
 {
     struct mla_store source = {.path = path};
     int32_t status = open_source(&source, still);
     if (status == MLA_STORE_OK) {
-        status = copy_source(&source, store, stop);
+        status = copy_source(&source, store, schema, stop);
     }
     if (status != MLA_STORE_OK) {
         memcpy(store->message, source.message, sizeof store->message);
@@ -267,15 +267,16 @@ static int32_t resolve(struct mla_store *store, const char *path, char **resolve
     return MLA_STORE_OK;
 }
 
-static int32_t attach_copy(struct mla_store *store, char *path, const volatile int *stop)
+static int32_t copy_to(struct mla_store *store, char *path, const char *schema,
+                       const volatile int *stop)
 {
     struct look before = look_at(path);
-    int32_t status = read_source(store, path, before.still, stop);
+    int32_t status = read_source(store, path, schema, before.still, stop);
     struct look after = look_at(path);
     if (before.still && status != MLA_STORE_ERR_STOPPED && !is_same_look(&before, &after)) {
-        status = read_source(store, path, false, stop);
+        status = read_source(store, path, schema, false, stop);
     }
-    return status == MLA_STORE_OK ? check_copy(store, path) : status;
+    return status;
 }
 
 int32_t mla_source_attach(struct mla_store *store, const char *path, const volatile int *stop)
@@ -286,13 +287,22 @@ int32_t mla_source_attach(struct mla_store *store, const char *path, const volat
         sqlite3_exec(store->db, "ATTACH '' AS src", NULL, NULL, NULL) != SQLITE_OK) {
         status = mla_sql_fail(store, "make a temporary database");
     } else if (status == MLA_STORE_OK) {
-        status = attach_copy(store, resolved, stop);
+        status = copy_to(store, resolved, "src", stop);
+        status = status == MLA_STORE_OK ? check_copy(store, resolved) : status;
         if (status != MLA_STORE_OK) {
             mla_source_detach(store);
         }
     }
     free(resolved);
     return status;
+}
+
+int32_t mla_source_read(struct mla_store *store, char *path)
+{
+    if (sqlite3_open("", &store->db) != SQLITE_OK) {
+        return mla_store_fail(store, MLA_STORE_ERR_NOMEM, "no memory to copy '%s'", path);
+    }
+    return copy_to(store, path, "main", NULL);
 }
 
 void mla_source_detach(struct mla_store *store)

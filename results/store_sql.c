@@ -27,7 +27,7 @@ static const char *const texts[MLA_SQL_N] = {
     /* That judged: what was timed or hunted since has views of its own. */
     [MLA_SQL_LATEST_RUN] = "SELECT id FROM run WHERE command NOT IN ('bench', 'faults')"
                            " AND command NOT LIKE 'bench %' AND command NOT LIKE 'faults %'"
-                           " ORDER BY started DESC, id DESC LIMIT 1",
+                           " ORDER BY started DESC, uid DESC LIMIT 1",
     /* The first one stays; only what version 1 did not ask for is filled in. */
     [MLA_SQL_INSERT_CASE] =
         "INSERT INTO testcase (id, line, op, family, region, heads, threads, ring_size, batch,"
@@ -58,9 +58,9 @@ static const char *const texts[MLA_SQL_N] = {
         " ON CONFLICT DO UPDATE SET last_seen = excluded.last_seen, last_run = excluded.last_run,"
         " state = CASE state WHEN 'fixed' THEN 'open' ELSE state END,"
         " reason = coalesce(excluded.reason, reason), repro = coalesce(excluded.repro, repro)",
-    [MLA_SQL_FIND_CRASH] =
+    [MLA_SQL_FIND_DEATH] =
         "SELECT v.id FROM verdict AS v JOIN testcase AS t ON t.num = v.testcase WHERE v.run = ?1"
-        " AND t.id = ?2 AND v.kernel = ?3 AND v.verdict IN ('crash', 'timeout') AND v.reason = ?4",
+        " AND t.id = ?2 AND v.kernel = ?3 AND v.reason = ?4",
     [MLA_SQL_INSERT_BENCH] =
         "INSERT INTO bench (run, op, shape, testcase, kernel, is_peer, threads, seconds, spread,"
         " flops, bytes, peak, of_peak, isa, own_isa, of_own_peak, noisy, reps)"

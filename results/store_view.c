@@ -111,7 +111,7 @@ static const struct view views[MLA_VIEW_N] = {
                          "SELECT " FAULTS_COLUMNS
                          " FROM kill_matrix WHERE run = (SELECT r.id FROM run AS r WHERE"
                          " EXISTS (SELECT 1 FROM trial AS t WHERE t.run = r.id)"
-                         " ORDER BY r.started DESC, r.id DESC LIMIT 1) ORDER BY id",
+                         " ORDER BY r.started DESC, r.uid DESC LIMIT 1) ORDER BY id",
                          "SELECT " FAULTS_COLUMNS " FROM kill_matrix WHERE run = ?1 ORDER BY id"},
 };
 

@@ -4,8 +4,10 @@
  */
 #include "fuzz/mlacheck/build.h"
 
+#include <nettle/sha2.h>
 #include <nettle/version.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "build_info.h"
@@ -54,6 +56,62 @@ void mla_build_cpu(char *text, size_t text_bytes)
         fclose(file);
 }
 
+/* The beginning of a file's SHA-256; false: it cannot be read. */
+static bool hash_file(const char *path, char hex[MLA_STORE_FILE_BYTES])
+{
+    struct sha256_ctx hash;
+    uint8_t bytes[65536], digest[SHA256_DIGEST_SIZE];
+    FILE *file = fopen(path, "rbe");
+    size_t n;
+    if (file == NULL)
+        return false;
+    sha256_init(&hash);
+    while ((n = fread(bytes, 1, sizeof bytes, file)) > 0)
+        sha256_update(&hash, n, bytes);
+    bool fine = ferror(file) == 0;
+    fclose(file);
+    sha256_digest(&hash, sizeof digest, digest);
+    for (size_t i = 0; 2 * i + 2 < MLA_STORE_FILE_BYTES; i++)
+        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    return fine;
+}
+
+/* One kernel of the list: a plug-in's with "@" and its hash behind, as its file is no part of any commit. */
+static void write_kernel(FILE *out, const char *kernel, size_t n)
+{
+    char path[4096], hex[MLA_STORE_FILE_BYTES];
+    fprintf(out, "%.*s", (int)n, kernel);
+    for (size_t i = 3; i <= n && n < sizeof path; i++) {
+        if (strncmp(kernel + i - 3, ".so", 3) != 0 || (i < n && kernel[i] != ':'))
+            continue;
+        snprintf(path, sizeof path, "%.*s", (int)i, kernel);
+        if (hash_file(path, hex))
+            fprintf(out, "@%s", hex);
+        return;
+    }
+}
+
+/* To be freed; NULL without memory. */
+static char *kernels_with_files(const char *kernels)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (out == NULL)
+        return NULL;
+    for (const char *at = kernels; *at != '\0';) {
+        size_t n = strcspn(at, ",");
+        write_kernel(out, at, n);
+        at += n;
+        if (*at == ',')
+            fputc(*at++, out);
+    }
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
 int32_t mla_build_begin_run(struct mla_store *store, int argc, char **argv, const char *kernels,
                             int64_t seed, int64_t *run_id)
 {
@@ -63,8 +121,12 @@ int32_t mla_build_begin_run(struct mla_store *store, int argc, char **argv, cons
     for (int i = 0; i < argc; i++)
         snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s",
                  i == 0 ? "" : " ", argv[i]);
-    const struct mla_store_run row = {command, cpu, kernels, seed};
-    return mla_store_begin_run(store, &build, &row, run_id);
+    char *with_files = kernels_with_files(kernels);
+    const struct mla_store_run row = {command, cpu, with_files != NULL ? with_files : kernels,
+                                      seed};
+    int32_t status = mla_store_begin_run(store, &build, &row, run_id);
+    free(with_files);
+    return status;
 }
 
 bool mla_build_versions(char *text, size_t text_bytes)

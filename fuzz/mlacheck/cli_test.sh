@@ -66,6 +66,9 @@ check 'rows are counted' 0 '"rows_judged":4' "$mlacheck" run --db "$db" --kernel
 check 'a pass' 0 '"passed":1' "$mlacheck" run --db "$db" --kernel scalar --case "$line" --json
 check 'the example plug-in' 0 '"passed":1' "$mlacheck" run --db "$db" \
     --kernel "$plugins/example_plugin.so" --case "$line" --json
+check 'its file is stored with the run' 0 \
+    "example_plugin.so:example@$(sha256sum "$plugins/example_plugin.so" | cut -c1-12)\"" \
+    "$mlacheck" list runs --db "$db" --json
 check 'a refusal' 0 '"refused":1' "$mlacheck" run --db "$db" --kernel scalar \
     --case "${line/ set=-/ set=queries@0:0}" --json
 check 'a fault' 1 'FAIL sparse/fault:canary-nan' "$mlacheck" run --db "$db" \
@@ -91,7 +94,7 @@ check 'both in JSON' 0 "\"executed\":[\"$unusable:right\"],\"skipped\":[\"$unusa
 check 'stored as run without it' 1 '' bash -c \
     "'$mlacheck' list runs --db '$dir/skip.db' --json | sed 's/\"command\":\"[^\"]*\"//g' |
         grep -F 'unusable.so:unusable'"
-check 'stored as run' 0 "\"kernels\":\"$unusable:right\"" "$mlacheck" list runs --db "$dir/skip.db" --json
+check 'stored as run' 0 "\"kernels\":\"$unusable:right@$(sha256sum "$unusable" | head -c 12)\"" "$mlacheck" list runs --db "$dir/skip.db" --json
 check 'its verdict says why' 0 'not usable on this CPU' bash -c \
     "id=\$(printf %s '$line' | sha256sum | head -c 12); '$mlacheck' show case \$id --db '$dir/skip.db'"
 check 'nothing that runs' 77 'executed: none' "$mlacheck" run --db "$dir/skip.db" \
@@ -262,7 +265,7 @@ wait $!
 check 'bench ends at Ctrl-C' 0 '' test $? -eq 130
 check 'what was timed until then is stored' 0 'sparse-tiny' "$mlacheck" show bench --db "$dir/int.db"
 
-# Ctrl-C: what was judged is stored; kill -9: the database is whole and the case is a finding
+# Ctrl-C: what was judged is stored; kill -9: the database is whole, the case is told of once and no finding
 in_flight() { # database, process: until its first case has begun; a busy machine may take long
     for _ in {1..600}; do
         [ -s "$1-inflight-$2" ] && return
@@ -282,7 +285,16 @@ for i in 1 2 3; do
     kill -KILL $!
     wait $! 2>/dev/null
 done
-check 'database after kill -9' 0 'process died' "$mlacheck" list findings --db "$dir/killed.db"
+check 'database after kill -9' 0 'by scalar, which has no verdict in it: run it again with: mlacheck run --kernel scalar --case' \
+    "$mlacheck" list findings --db "$dir/killed.db"
+check 'told of once, and no finding' 0 '[]' "$mlacheck" list findings --db "$dir/killed.db" --json
+
+# a kernel that ends the process it shares with the command is to blame
+crash=("$mlacheck" run --db "$dir/crash.db" --kernel "$plugins/bad/mla_bad_call_crash.so" --case "$line")
+check 'a crash in a child' 1 '1 crashed' "${crash[@]}"
+rm "$dir/crash.db"
+check 'a crash in the command' 0 '' bash -c '! "$@"' - "${crash[@]}" --in-process
+check 'is a finding' 0 'ended the judging process by signal 11' "$mlacheck" list findings --db "$dir/crash.db"
 
 # the README's example of a failure is what the command says today
 readme=$(dirname "$corpus")/README.md

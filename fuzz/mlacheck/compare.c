@@ -16,13 +16,16 @@ static const char help[] =
     "runs of a changed tree); or a database file, all of it. Verdicts are paired by case, kernel,\n"
     "sanitizer and instruction set. Of several runs in a side the latest counts, with the others "
     "of\n"
-    "its clean commit.\n\n"
+    "its clean commit, and a case that failed in any of them failed (flaky: m of n).\n\n"
     "A regression, and only that, gives exit code 1:\n"
     "  a case that passed (or was refused as due) in A and fails, crashes or hangs in B;\n"
-    "  a kernel that failed nowhere in A and fails in B on a case that A did not judge.\n"
+    "  a kernel that failed nowhere in A and fails in B on a case, or by a relation, that A did "
+    "not "
+    "judge.\n"
     "Told, but no regression: changed bits, larger errors in bounds, shifts of distributions, "
     "cases\n"
-    "that are no longer judged, cases of one side only.\n\n"
+    "that are no longer judged or failed by a relation that B did not look at, cases of one side "
+    "only.\n\n"
     "  --golden FILE    hold B against a summary that may only improve: exit code 1 where it is "
     "worse\n"
     "  --set CORPUS     the cases of the summary (any number)\n"
@@ -60,7 +63,7 @@ int mla_compare_open(struct mla_compare *c, int side, const char *word)
                    strchr(word, '/') != NULL || ends_with(word, ".db");
     c->names[side] = word;
     options.db = is_file ? word : c->options.db;
-    c->stores[side] = mla_options_read_store(&options, "compare");
+    c->stores[side] = mla_options_look_store(&options, "compare");
     if (c->stores[side] == NULL)
         return MLA_EXIT_ENVIRONMENT;
     int32_t code = mla_store_side_open(c->stores[side], is_file ? NULL : word, &c->sides[side]);

@@ -10,7 +10,8 @@
 #include "fuzz/rank_test.h"
 #include "results/store_side.h"
 
-#define MLA_COMPARE_RUNS_MIN 6 /* of each side, or no distribution is compared */
+#define MLA_COMPARE_SHOWN    20 /* items of one kind, without --verbose */
+#define MLA_COMPARE_RUNS_MIN 6  /* of each side, or no distribution is compared */
 #define MLA_COMPARE_LEVEL                                                                          \
     0.01 /* below this chance a shift is told: one test in a hundred, if nothing moved */
 
@@ -20,6 +21,7 @@ enum mla_moved {
     MLA_MOVED_NEW_FAILURE, /* fails in B; A did not judge it. A regression if the kernel failed nowhere in A */
     MLA_MOVED_FIXED,    /* failed in A, passes in B */
     MLA_MOVED_LOST,     /* judged in A, in B unjudged or unsupported */
+    MLA_MOVED_APART,    /* failed in A by a relation that B did not look at */
     MLA_MOVED_UNSTEADY, /* runs of one clean commit disagree */
     MLA_MOVED_BITS,     /* passed twice, with other output bits */
     MLA_MOVED_N
@@ -30,14 +32,17 @@ struct mla_moved_item {
     enum mla_moved moved;
     char id[13];
     size_t group;
-    const char *before, *after; /* verdicts, static; NULL: not in that side */
-    double ratios[2];           /* err/B; negative: none */
-    char *reason, *repro;       /* of B; NULL: none */
+    const char *before, *after;   /* verdicts, static; NULL: not in that side */
+    double ratios[2];             /* err/B; negative: none */
+    int64_t judged[2], failed[2]; /* how often in each side, and how often it failed */
+    const char *unseen; /* a relation that failed in one side and the other did not look at; NULL */
+    char *reason, *repro; /* of B; NULL: none */
 };
 
 /* A kernel on an operation in one kind of build. [0]: A, [1]: B. */
 struct mla_compare_group {
     char *op, *kernel, *sanitizer, *isa;
+    char files[2][MLA_STORE_FILE_BYTES]; /* of a plug-in: the hash of its file; "": none known */
     int64_t paired, only[2];
     int64_t passed[2], failed[2]; /* of all, paired or not; passed: refused as due too */
     int64_t same_bits, no_bits;   /* of those that passed twice: equal; unknown or not steady */
@@ -76,18 +81,42 @@ struct mla_compare {
 
 /* compare_walk.c: both sides next to each other; fills groups and items. */
 void mla_compare_walk(struct mla_compare *c);
-/* Is the item a reason to exit with 1? After the walk. */
-bool mla_compare_is_regression(const struct mla_compare *c, const struct mla_moved_item *item);
 void mla_compare_free(struct mla_compare *c);
 
 /* compare_shift.c: the medians of runs, where a side has runs enough. */
 void mla_compare_collect(struct mla_compare *c);
-/* The sample of B that belongs to A's, or NULL. */
-const struct mla_compare_sample *mla_compare_partner(const struct mla_compare *c,
-                                                     const struct mla_compare_sample *sample);
+/* A's sample against B's of the same statistic. */
+struct mla_compare_shift {
+    const struct mla_compare_sample *samples[2];
+    size_t runs[2];
+    double medians[2];
+    struct mla_rank_test test;
+    bool is_told; /* below MLA_COMPARE_LEVEL */
+};
+/* The next pair with runs enough to say anything, from *at (first 0) on; false: there are no more. */
+bool mla_compare_next_shift(const struct mla_compare *c, size_t *at,
+                            struct mla_compare_shift *shift);
+
+/* compare_count.c */
+struct mla_moved_word {
+    const char *word, *plural; /* of a line; of a count in JSON */
+    const char *what;          /* of the count, for people */
+};
+extern const struct mla_moved_word mla_moved_words[MLA_MOVED_N];
+/* Is the item a reason to exit with 1? After the walk. */
+bool mla_compare_is_regression(const struct mla_compare *c, const struct mla_moved_item *item);
+int64_t mla_compare_count_regressions(const struct mla_compare *c);
+/* Is it a plug-in whose file is another one in B? */
+bool mla_compare_is_rebuilt(const struct mla_compare_group *g);
+/* Items of all groups. */
+int64_t mla_compare_count(const struct mla_compare *c, enum mla_moved moved);
+/* Both sides judged it, and B has an error that A never had. NaN is worse than anything. */
+bool mla_compare_is_new_worst(const struct mla_compare_group *g);
 
 /* compare_report.c: everything that was found; the exit code. */
 int mla_compare_report(const struct mla_compare *c);
+/* compare_json.c */
+void mla_compare_print_json(const struct mla_compare *c, int64_t paired, int64_t regressions);
 
 /* compare.c: a side's database or run; 0, or an exit code after complaining. */
 int mla_compare_open(struct mla_compare *c, int side, const char *word);

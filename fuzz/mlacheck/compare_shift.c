@@ -67,8 +67,9 @@ void mla_compare_collect(struct mla_compare *c)
     }
 }
 
-const struct mla_compare_sample *mla_compare_partner(const struct mla_compare *c,
-                                                     const struct mla_compare_sample *sample)
+/* The sample of B that belongs to A's, or NULL. */
+static const struct mla_compare_sample *partner(const struct mla_compare *c,
+                                                const struct mla_compare_sample *sample)
 {
     const struct mla_side_median key = {.op = sample->op,
                                         .kernel = sample->kernel,
@@ -79,4 +80,35 @@ const struct mla_compare_sample *mla_compare_partner(const struct mla_compare *c
         if (is_sample(&c->samples[1].list[i], &key))
             return &c->samples[1].list[i];
     return NULL;
+}
+
+/* false: too few runs to say anything. */
+static bool measure(const struct mla_compare_sample *a, const struct mla_compare_sample *b,
+                    struct mla_compare_shift *shift)
+{
+    double values[2][MLA_RANK_TEST_MAX];
+    if (b == NULL || a->runs_n < MLA_COMPARE_RUNS_MIN || b->runs_n < MLA_COMPARE_RUNS_MIN)
+        return false;
+    memcpy(values[0], a->values, sizeof values[0]);
+    memcpy(values[1], b->values, sizeof values[1]);
+    shift->samples[0] = a;
+    shift->samples[1] = b;
+    shift->runs[0] = a->runs_n;
+    shift->runs[1] = b->runs_n;
+    shift->test = mla_rank_test(values[0], a->runs_n, values[1], b->runs_n);
+    shift->is_told = shift->test.p < MLA_COMPARE_LEVEL;
+    for (int s = 0; s < 2; s++)
+        shift->medians[s] = mla_rank_median(values[s], shift->runs[s]);
+    return true;
+}
+
+bool mla_compare_next_shift(const struct mla_compare *c, size_t *at,
+                            struct mla_compare_shift *shift)
+{
+    while (*at < c->samples[0].n) {
+        const struct mla_compare_sample *a = &c->samples[0].list[(*at)++];
+        if (measure(a, partner(c, a), shift))
+            return true;
+    }
+    return false;
 }

@@ -21,6 +21,7 @@
 #include "fuzz/kernels.h"
 #include "fuzz/mlacheck/compare.h"
 #include "fuzz/record.h"
+#include "fuzz/relations.h"
 
 volatile int mla_interrupted;
 
@@ -128,32 +129,43 @@ static void close_store(void)
     OK(mla_store_close(store));
 }
 
+static const char *isa = "avx2"; /* of the machine that the next runs are of */
+
 static void begin(const char *commit, const char *sanitizer)
 {
-    const struct mla_store_build build = {commit, false, "clang 14", "-O2", sanitizer, "avx2"};
+    const struct mla_store_build build = {commit, false, "clang 14", "-O2", sanitizer, isa};
     const struct mla_store_run run = {"run", "a CPU", "k", 7};
     OK(mla_store_begin_run(store, &build, &run, NULL));
 }
 
-static void put(unsigned n, const char *kernel, const char *verdict, double ratio, double hash)
+/* relation: "" for the plain verdict; looked_at: bits of relations, negative: not stored */
+static void put_looked(unsigned n, const char *kernel, const char *verdict, double ratio,
+                       double hash, const char *relation, double looked_at)
 {
     char line[32];
     struct mla_store_case c = {.line = line, .op = "ring", .family = "exact", .region = ""};
-    const struct mla_store_metric metrics[2] = {{"output_hash", hash},
-                                                {"max_err_over_bound", ratio}};
+    const struct mla_store_metric metrics[3] = {
+        {"output_hash", hash}, {"max_err_over_bound", ratio}, {"relations", looked_at}};
     snprintf(c.id, sizeof c.id, "%08x%056d", n, 0);
     snprintf(line, sizeof line, "ring case %u", n);
     const struct mla_store_verdict v = {.testcase = &c,
                                         .kernel = kernel,
                                         .verdict = verdict,
-                                        .relation = "",
+                                        .relation = relation,
                                         .reason = "so it is",
                                         .max_ratio = ratio,
                                         .elements_n = 1,
                                         .metrics = metrics,
-                                        .metrics_n = ratio < 0 ? 0 : 2,
+                                        .metrics_n = ratio < 0       ? 0
+                                                     : looked_at < 0 ? 2
+                                                                     : 3,
                                         .repro = "mlacheck run --this"};
     OK(mla_store_verdict(store, &v));
+}
+
+static void put(unsigned n, const char *kernel, const char *verdict, double ratio, double hash)
+{
+    put_looked(n, kernel, verdict, ratio, hash, "", -1);
 }
 
 /* ---- what moved ---- */
@@ -174,12 +186,74 @@ static void nothing_moved(void **state)
     expect("4 pairs compared, 0 regressions\n");
     expect(
         "{\"paired\":4,\"regressed\":0,\"moved\":{\"regressions\":0,\"new_failures\":0,\"fixed\":0,"
-        "\"lost\":0,\"unsteady\":0,\"bits_changed\":0},\"regressions\":[],\"new_failures\":[],"
+        "\"lost\":0,\"not_comparable\":0,\"unsteady\":0,\"bits_changed\":0},\"regressions\":[],"
+        "\"new_failures\":[],"
         "\"fixed\":[],"
-        "\"lost\":[],\"unsteady\":[],\"bits_changed\":[],\"shifts\":[],\"shift_tests\":0,");
+        "\"lost\":[],\"not_comparable\":[],\"unsteady\":[],\"bits_changed\":[],\"shifts\":[],"
+        "\"shift_tests\":0,");
     expect("\"same_bits\":1,\"changed_bits\":0,\"unknown_bits\":0,\"worst\":[2,2],"
            "\"new_worst\":null}");
     expect_not("kept apart");
+}
+
+/* A plug-in is known by its file: built anew it is told of, and only then. */
+static void plugin_rebuilt(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"012345678901", "012345678901", "abcdefabcdef"};
+    open_store(db);
+    for (int run = 0; run < 4; run++) {
+        char kernels[64] = "./k.so:k,./k.so:kk"; /* by an older mlacheck */
+        const struct mla_store_build build = {"aaaa1", false, "clang 14", "-O2", "", "avx2"};
+        const struct mla_store_run row = {"run", "a CPU", kernels, 7};
+        if (run < 3)
+            snprintf(kernels, sizeof kernels, "./k.so:kk@%s,./k.so:k@%s,x", files[0], files[run]);
+        OK(mla_store_begin_run(store, &build, &row, NULL));
+        put(1, "./k.so:k", "pass", 0.5, 77);
+        put(2, "./k.so:k", "pass", 0.5, 77);
+        put(1, "./k.so:kk", "pass", 0.5, 77);
+        put(1, "x", "pass", 0.5, 77);
+    }
+    close_store();
+    assert_int_equal(runs("1", "3"), MLA_EXIT_PASSED);
+    expect("kernel file changed: ./k.so:k (012345678901 -> abcdefabcdef)\n");
+    expect_not("kernel file changed: ./k.so:kk");
+    expect("\"kernel\":\"./"
+           "k.so:k\",\"sanitizer\":\"\",\"isa\":\"avx2\",\"kernel_file_changed\":true,");
+    assert_int_equal(runs("1", "2"), MLA_EXIT_PASSED);
+    expect_not("kernel file changed");
+    assert_int_equal(runs("1", "4"), MLA_EXIT_PASSED);
+    expect_not("kernel file changed");
+    assert_int_equal(runs("aaaa1", "3"), MLA_EXIT_PASSED);
+    expect_not("kernel file changed");
+}
+
+/* Runs of one commit, of this program's, do not speak for a plug-in that was built anew. */
+static void plugin_mended(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *commit, *kernels, *verdict;
+    } stored[] = {
+        {"aaaa1", "./k.so:k@012345678901", "fail-certain"},
+        {"aaaa1", "./k.so:k@abcdefabcdef", "pass"},
+        {"bbbb1", "./k.so:k", "fail-certain"}, /* by an older mlacheck: nothing is known */
+        {"bbbb1", "another,./k.so:k", "pass"},
+    };
+    open_store(db);
+    for (size_t i = 0; i < sizeof stored / sizeof stored[0]; i++) {
+        const struct mla_store_build build = {
+            stored[i].commit, false, "clang 14", "-O2", "", "avx2"};
+        const struct mla_store_run row = {"run", "a CPU", stored[i].kernels, 7};
+        OK(mla_store_begin_run(store, &build, &row, NULL));
+        put(1, "./k.so:k", stored[i].verdict, 0.5, 77);
+    }
+    close_store();
+    assert_int_equal(runs("1", "aaaa1"), MLA_EXIT_PASSED);
+    expect("FIXED ring/./k.so:k");
+    expect_not("flaky");
+    assert_int_equal(runs("4", "bbbb1"), MLA_EXIT_FAULT);
+    expect("flaky in B: failed 1 of 2");
 }
 
 /* One case a row: what it was, what it is, and whether that alone makes exit code 1. */
@@ -362,7 +436,75 @@ static void now_and_then(void **state)
     close_store();
     assert_int_equal(runs("aaaa", "bbbb"), MLA_EXIT_FAULT);
     expect("REGRESSION ring/k");
+    expect("UNSTEADY ring/k case=000000010000 pass -> crash, err/bound 0.5 -> 0.5; flaky in B: "
+           "failed 1 of 2");
+    expect("\"judged\":[1,2],\"failed\":[0,1],");
+}
+
+/* The same in one run: who failed once failed. */
+static void again_in_a_run(void **state)
+{
+    (void)state;
+    open_store(db);
+    begin("aaaa1", "");
+    put(1, "k", "pass", 0.5, 1);
+    put(1, "k", "pass", 0.5, 1);
+    begin("bbbb1", "");
+    put(1, "k", "pass", 0.5, 1);
+    put(1, "k", "fail-certain", 2, 1);
+    put(1, "k", "pass", 0.5, 1);
+    close_store();
+    assert_int_equal(runs("1", "2"), MLA_EXIT_FAULT);
+    expect(
+        "REGRESSION ring/k case=000000010000 pass -> fail-certain, err/bound 0.5 -> 2; flaky in B: "
+        "failed 1 of 3: so it is");
     expect("UNSTEADY ring/k");
+    assert_int_equal(runs("2", "1"), MLA_EXIT_PASSED);
+    expect("FIXED ring/k case=000000010000 fail-certain -> pass, err/bound 2 -> 0.5; flaky in A: "
+           "failed 1 "
+           "of 3");
+}
+
+/* A failure by a relation is fixed only where the other side looked at it, and worse only where it did too. */
+static void relations_apart(void **state)
+{
+    size_t n, heads = 0;
+    const struct mla_relation *relations = mla_relations(&n);
+    (void)state;
+    while (strcmp(relations[heads].name, "heads") != 0)
+        heads++;
+    open_store(db);
+    begin("aaaa1", "");
+    put_looked(1, "k", "fail-certain", 0.5, 1, "heads", (double)(1u << heads));
+    begin("bbbb1", ""); /* --no-relations */
+    put_looked(1, "k", "pass", 0.5, 1, "", 0);
+    begin("cccc1", "");
+    put_looked(1, "k", "pass", 0.5, 1, "", (double)(1u << heads));
+    begin("dddd1", ""); /* by an older mlacheck */
+    put(1, "k", "pass", 0.5, 1);
+    begin("eeee1", "");
+    put_looked(1, "k", "fail-certain", 0.5, 1, "", 0);
+    close_store();
+    for (int other = 2; other <= 4; other += 2) {
+        assert_int_equal(runs("1", other == 2 ? "2" : "4"), MLA_EXIT_PASSED);
+        expect("APART ring/k case=000000010000 fail-certain -> pass, err/bound 0.5 -> 0.5; not "
+               "comparable: "
+               "B did not look at relation heads");
+        expect("1 failed in A by a relation that B did not look at: not comparable\n");
+        expect("\"fixed\":0,\"lost\":0,\"not_comparable\":1,");
+    }
+    assert_int_equal(runs("1", "3"), MLA_EXIT_PASSED);
+    expect("1 failed in A and pass in B");
+    assert_int_equal(runs("5", "2"), MLA_EXIT_PASSED); /* the plain verdict failed: fixed */
+    expect("1 failed in A and pass in B");
+    /* As on a case that A did not judge. */
+    assert_int_equal(runs("2", "1"), MLA_EXIT_FAULT);
+    expect("REGRESSION ring/k case=000000010000 pass -> fail-certain, err/bound 0.5 -> 0.5; A did "
+           "not look "
+           "at relation heads; the kernel failed nowhere in A");
+    expect("1 fail in B and were not judged in A");
+    assert_int_equal(runs("3", "1"), MLA_EXIT_FAULT);
+    expect("1 passed in A and fail in B");
 }
 
 /* The medians of n runs of each side, all of B's above all of A's. */
@@ -569,10 +711,75 @@ static void not_comparable(void **state)
     expect("skipped ring/scalar on few: the kernel is not usable on this CPU");
 }
 
+static int whole_with_golden(const char *flag)
+{
+    return compare("--golden", golden, "--set", set, db, flag, NULL);
+}
+
+/* A merged database: each machine is held against the file, if it judged the whole set or nobody did. */
+static void golden_of_machines(void **state)
+{
+    (void)state;
+    write_set();
+    judge_as("scalar", "scalar", "aaaa1", 2);
+    assert_int_equal(with_golden("", "--update"), MLA_EXIT_PASSED);
+    isa = "sse2";
+    judge_as("scalar", "scalar", "aaaa1", 1);
+    assert_int_equal(whole_with_golden(NULL), MLA_EXIT_PASSED);
+    expect("golden: 1 rows compared: 1 the same");
+    judge_as("scalar", "scalar", "bbbb1", 2);
+    assert_int_equal(whole_with_golden(NULL), MLA_EXIT_PASSED);
+    expect("golden: 2 rows compared: 2 the same");
+    assert_int_equal(whole_with_golden("--update"), MLA_EXIT_PASSED);
+    judge_as("fault:keys-past-end", "scalar", "cccc1", 2);
+    assert_int_equal(whole_with_golden("--update"), MLA_EXIT_USAGE);
+    expect("ring/scalar differs between machines (avx2 and sse2: passed 2 -> 1, failed 0 -> 1");
+    assert_int_equal(whole_with_golden(NULL), MLA_EXIT_FAULT);
+    expect("WORSE ring/scalar on few for sse2: passed 2 -> 1, failed 0 -> 1");
+    isa = "avx2";
+}
+
+/* A kernel that is in the file and nowhere else was renamed or lost: it is missed by its name. */
+static void golden_of_renamed(void **state)
+{
+    (void)state;
+    write_set();
+    judge_as("scalar", "old-name", "aaaa1", 2);
+    assert_int_equal(compare("--golden", golden, "--set", set, "--kernel", "old-name", db),
+                     MLA_EXIT_ENVIRONMENT); /* no file yet */
+    const char *const update[] = {"--golden", golden, "--set", set};
+    assert_int_equal(
+        compare(update[0], update[1], update[2], update[3], "--update", "--kernel=old-name", db),
+        MLA_EXIT_PASSED);
+    unlink(db);
+    judge_as("scalar", "scalar", "bbbb1", 2);
+    assert_int_equal(whole_with_golden(NULL), MLA_EXIT_FAULT);
+    expect("MISSING ring/old-name on few: kernel old-name is in the golden file but was not run");
+    expect("NEW ring/scalar on few");
+    expect("gone or renamed for good: delete its rows in");
+    judge_as("scalar", "old-name", "cccc1", 2);
+    assert_int_equal(whole_with_golden(NULL), MLA_EXIT_PASSED);
+    expect("golden: 1 rows compared: 1 the same");
+}
+
+static void golden_of_a_set_twice(void **state)
+{
+    (void)state;
+    write_set();
+    judge_as("scalar", "scalar", "aaaa1", 2);
+    assert_int_equal(compare("--golden", golden, "--set", set, "--set", set, db),
+                     MLA_EXIT_ENVIRONMENT);
+    assert_int_equal(with_golden("", "--update"), MLA_EXIT_PASSED);
+    assert_int_equal(compare("--golden", golden, "--set", set, "--set", set, db), MLA_EXIT_USAGE);
+    expect("there is one named few already, its cases would count twice");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(nothing_moved, setup, teardown),
+        cmocka_unit_test_setup_teardown(plugin_rebuilt, setup, teardown),
+        cmocka_unit_test_setup_teardown(plugin_mended, setup, teardown),
         cmocka_unit_test_setup_teardown(each_move, setup, teardown),
         cmocka_unit_test_setup_teardown(failures_of_new_cases, setup, teardown),
         cmocka_unit_test_setup_teardown(bits_and_worst, setup, teardown),
@@ -580,11 +787,16 @@ int main(void)
         cmocka_unit_test_setup_teardown(many, setup, teardown),
         cmocka_unit_test_setup_teardown(builds_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(now_and_then, setup, teardown),
+        cmocka_unit_test_setup_teardown(again_in_a_run, setup, teardown),
+        cmocka_unit_test_setup_teardown(relations_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(shifts, setup, teardown),
         cmocka_unit_test_setup_teardown(files, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_words, setup, teardown),
         cmocka_unit_test_setup_teardown(planted, setup, teardown),
         cmocka_unit_test_setup_teardown(better, setup, teardown),
+        cmocka_unit_test_setup_teardown(golden_of_machines, setup, teardown),
+        cmocka_unit_test_setup_teardown(golden_of_renamed, setup, teardown),
+        cmocka_unit_test_setup_teardown(golden_of_a_set_twice, setup, teardown),
         cmocka_unit_test_setup_teardown(not_comparable, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fuzz/mlacheck/compare.h"
+#include "fuzz/relations.h"
 #include "results/report_text.h"
 
 /* The three things a verdict can mean for somebody who compares. */
@@ -15,15 +16,10 @@ enum meaning { GOOD, BAD, NOTHING };
 
 static enum meaning meaning_of(const struct mla_side_row *row)
 {
-    static const char *const good[] = {"pass", "refused"};
-    static const char *const nothing[] = {"unjudged", "unsupported"};
-    for (size_t i = 0; i < 2; i++)
-        if (strcmp(row->verdict, good[i]) == 0)
-            return GOOD;
-    for (size_t i = 0; i < 2; i++)
-        if (strcmp(row->verdict, nothing[i]) == 0)
-            return NOTHING;
-    return BAD;
+    if (mla_side_is_failure(row->verdict))
+        return BAD;
+    return strcmp(row->verdict, "pass") == 0 || strcmp(row->verdict, "refused") == 0 ? GOOD
+                                                                                     : NOTHING;
 }
 
 /* The verdict's name as a constant, as rows do not last. */
@@ -107,6 +103,21 @@ static struct mla_moved_item *new_item(struct mla_compare *c)
     return &c->items[c->items_n++];
 }
 
+/* The relation, static, that one of two failed by and the other, which passed, did not look at; NULL: none. */
+static const char *unseen_relation(const struct mla_side_row *a, const struct mla_side_row *b)
+{
+    const struct mla_side_row *bad = meaning_of(a) == BAD ? a : b, *other = bad == a ? b : a;
+    size_t n;
+    const struct mla_relation *relations = mla_relations(&n);
+    if (meaning_of(bad) != BAD || meaning_of(other) != GOOD || bad->relation[0] == '\0')
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(relations[i].name, bad->relation) == 0)
+            return other->relations >= 0 && (other->relations >> i & 1) != 0 ? NULL
+                                                                             : relations[i].name;
+    return "that is no more";
+}
+
 /* rows: A's and B's, either may be NULL. */
 static void note(struct mla_compare *c, struct mla_compare_group *g, enum mla_moved moved,
                  const struct mla_side_row *const rows[2])
@@ -122,8 +133,12 @@ static void note(struct mla_compare *c, struct mla_compare_group *g, enum mla_mo
     memcpy(item->id, row->id, 12);
     item->before = rows[0] == NULL ? NULL : verdict_name(rows[0]->verdict);
     item->after = rows[1] == NULL ? NULL : verdict_name(rows[1]->verdict);
-    for (int s = 0; s < 2; s++)
+    for (int s = 0; s < 2; s++) {
         item->ratios[s] = rows[s] == NULL ? -1 : rows[s]->max_ratio;
+        item->judged[s] = rows[s] == NULL ? 0 : rows[s]->judged_n;
+        item->failed[s] = rows[s] == NULL ? 0 : rows[s]->failed_n;
+    }
+    item->unseen = rows[0] == NULL || rows[1] == NULL ? NULL : unseen_relation(rows[0], rows[1]);
     item->reason = strdup(row->reason);
     g->count[moved]++;
     if (item->reason == NULL)
@@ -156,12 +171,13 @@ static void compare_pair(struct mla_compare *c, const struct mla_side_row *const
     g->paired++;
     count_row(g, 0, rows[0], NULL);
     count_row(g, 1, rows[1], rows[0]);
-    if (before == GOOD && after == BAD)
+    bool unseen = unseen_relation(rows[0], rows[1]) != NULL;
+    if (before == GOOD && after == BAD && !unseen)
         note(c, g, MLA_MOVED_REGRESSION, rows);
-    else if (before == NOTHING && after == BAD)
+    else if (before != BAD && after == BAD)
         note(c, g, MLA_MOVED_NEW_FAILURE, rows);
     else if (before == BAD && after == GOOD)
-        note(c, g, MLA_MOVED_FIXED, rows);
+        note(c, g, unseen ? MLA_MOVED_APART : MLA_MOVED_FIXED, rows);
     else if (before != NOTHING && after == NOTHING)
         note(c, g, MLA_MOVED_LOST, rows);
     else if (strcmp(rows[0]->verdict, "pass") == 0 && strcmp(rows[1]->verdict, "pass") == 0)
@@ -190,14 +206,6 @@ static void take_single(struct mla_compare *c, int side, const struct mla_side_r
         note(c, g, MLA_MOVED_NEW_FAILURE, rows);
     if (!row->is_steady)
         note(c, g, MLA_MOVED_UNSTEADY, rows);
-}
-
-bool mla_compare_is_regression(const struct mla_compare *c, const struct mla_moved_item *item)
-{
-    const struct mla_compare_group *g = &c->groups[item->group];
-    if (item->moved == MLA_MOVED_NEW_FAILURE)
-        return g->failed[0] == 0 && g->passed[0] > 0;
-    return item->moved == MLA_MOVED_REGRESSION;
 }
 
 /* ---- the walk ---- */
@@ -241,6 +249,11 @@ void mla_compare_walk(struct mla_compare *c)
             there[1] = next(c, 1, &rows[1]);
     }
     mla_progress_clear(&c->progress);
+    for (size_t i = 0; i < c->groups_n && c->code == 0; i++)
+        for (int s = 0; s < 2 && c->code == 0; s++)
+            if (mla_store_side_kernel_file(c->sides[s], c->groups[i].kernel,
+                                           c->groups[i].files[s]) != MLA_STORE_OK)
+                c->code = mla_compare_store_failed(c, s);
 }
 
 void mla_compare_free(struct mla_compare *c)

@@ -17,7 +17,7 @@ int mla_exchange_case(const struct mla_options *o, const char *verb, struct mla_
     if (o->cases_n + o->words_n != 1)
         return mla_options_fail(MLA_EXIT_USAGE, verb, "give one ID or one --case");
     if (o->words_n == 1) {
-        struct mla_store *store = mla_options_read_store(o, verb);
+        struct mla_store *store = mla_options_look_store(o, verb);
         if (store == NULL)
             return MLA_EXIT_ENVIRONMENT;
         if (mla_store_find_line(store, o->words[0], &line) != MLA_STORE_OK)

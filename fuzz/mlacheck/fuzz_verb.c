@@ -187,20 +187,25 @@ static bool left_note(const struct hunt *hunt, pid_t pid)
     return access(path, F_OK) == 0;
 }
 
-/* Turn the note of a dead worker into a finding. */
-static void recover(struct hunt *hunt, const struct worker *w, bool hang)
+/* Store what the note of a dead worker says: a finding, unless somebody else killed it (out of memory). */
+static void recover(struct hunt *hunt, const struct worker *w, bool hang, bool by_others)
 {
     char message[512];
     struct mla_store *store;
     const struct mla_store_death death = {w->pid, hang ? "timeout" : "crash",
                                           hang ? "the input took longer than --limit"
-                                               : "the worker died while this case ran"};
+                                               : "the worker died while this case ran"},
+                                 unknown = {w->pid, "unjudged", MLA_STORE_INTERRUPTED};
     mla_progress_clear(&hunt->progress);
     printf("worker %d (%s) %s; see %s/%s-%d.log\n", w->number, w->phases[w->phase].op,
-           hang ? "took too long on one input" : "died", hunt->folder, w->phases[w->phase].op,
-           w->number);
-    if (mla_store_open_after(hunt->options.db, &death, &store, message, sizeof message) !=
-        MLA_STORE_OK) {
+           hang        ? "took too long on one input"
+           : by_others ? "was killed from outside"
+                       : "died",
+           hunt->folder, w->phases[w->phase].op, w->number);
+    if (mla_store_open_after(hunt->options.db, by_others ? &unknown : &death, &store, message,
+                             sizeof message) == MLA_STORE_OK) {
+        mla_options_print_notice(store, "fuzz");
+    } else {
         fprintf(stderr, "mlacheck fuzz: --db: %s\n", message);
         hunt->failed = true;
     }
@@ -222,12 +227,14 @@ static void fail(struct hunt *hunt, struct worker *w, const char *how)
  * note left behind says more than the code: a kernel may end the process with any. Without one, nobody
  * is to blame, which is no reason to go on for ever, nor to pass for a hunt that found nothing.
  */
-static void bury(struct hunt *hunt, struct worker *w, int status)
+static void bury(struct hunt *hunt, struct worker *w, const siginfo_t *end)
 {
-    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    int code = end->si_code == CLD_EXITED ? end->si_status : -1;
+    bool killed = end->si_code == CLD_KILLED && end->si_status == SIGKILL;
     bool noted = left_note(hunt, w->pid);
     if (noted || (code != 0 && code != 3))
-        recover(hunt, w, code == 70 || w->overdue);
+        recover(hunt, w, code == 70 || w->overdue, killed && !w->overdue);
+    waitpid(w->pid, NULL, 0); /* until now nobody else took its note for that of one who vanished */
     w->pid = 0;
     w->overdue = false;
     if (code == 0 && !noted) {
@@ -257,9 +264,10 @@ static bool running(struct hunt *hunt)
     bool any = false;
     for (int i = 0; i < hunt->options.jobs; i++) {
         struct worker *w = &hunt->workers[i];
-        int status;
-        if (w->pid != 0 && waitpid(w->pid, &status, WNOHANG) == w->pid)
-            bury(hunt, w, status);
+        siginfo_t end = {.si_pid = 0};
+        if (w->pid != 0 && waitid(P_PID, (id_t)w->pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            end.si_pid == w->pid)
+            bury(hunt, w, &end);
         if (w->pid == 0 && w->phase < w->phases_n && !mla_interrupted && !hunt->failed)
             start(hunt, w);
         if (w->pid != 0 && mla_call_clock() > w->ends + GRACE_SECONDS) {

@@ -40,15 +40,30 @@ static const struct {
 
 /* ---- rows ---- */
 
+bool mla_golden_is(const struct mla_golden_row *row, const char *kernel, const char *op,
+                   const char *set)
+{
+    return strcmp(row->kernel, kernel) == 0 && strcmp(row->op, op) == 0 &&
+           strcmp(row->set, set) == 0;
+}
+
+void mla_golden_begin(struct mla_golden_row *row, const char *kernel, const char *op,
+                      const char *set)
+{
+    *row = (struct mla_golden_row){.cases_id = "-", .bits = "-"};
+    for (int i = 0; i < MLA_GOLDEN_FIGURES_N; i++)
+        row->figures[i] = -1;
+    snprintf(row->kernel, sizeof row->kernel, "%s", kernel);
+    snprintf(row->op, sizeof row->op, "%s", op);
+    snprintf(row->set, sizeof row->set, "%s", set);
+}
+
 struct mla_golden_row *mla_golden_find(const struct mla_golden *golden, const char *kernel,
                                        const char *op, const char *set)
 {
-    for (size_t i = 0; i < golden->n; i++) {
-        struct mla_golden_row *row = &golden->rows[i];
-        if (strcmp(row->kernel, kernel) == 0 && strcmp(row->op, op) == 0 &&
-            strcmp(row->set, set) == 0)
-            return row;
-    }
+    for (size_t i = 0; i < golden->n; i++)
+        if (mla_golden_is(&golden->rows[i], kernel, op, set))
+            return &golden->rows[i];
     return NULL;
 }
 
@@ -64,12 +79,7 @@ struct mla_golden_row *mla_golden_add(struct mla_golden *golden, const char *ker
         golden->room = room;
     }
     struct mla_golden_row *row = &golden->rows[golden->n++];
-    *row = (struct mla_golden_row){.cases_id = "-", .bits = "-"};
-    for (int i = 0; i < MLA_GOLDEN_FIGURES_N; i++)
-        row->figures[i] = -1;
-    snprintf(row->kernel, sizeof row->kernel, "%s", kernel);
-    snprintf(row->op, sizeof row->op, "%s", op);
-    snprintf(row->set, sizeof row->set, "%s", set);
+    mla_golden_begin(row, kernel, op, set);
     return row;
 }
 

@@ -65,6 +65,11 @@ bool mla_golden_read(const char *path, struct mla_golden *golden, char *error, s
  * one. false: error. */
 bool mla_golden_write(const char *path, struct mla_golden *golden, char *error, size_t error_bytes);
 void mla_golden_free(struct mla_golden *golden);
+/* Is it the row of that kernel, operation and set? Make it that, with nothing in it yet. */
+bool mla_golden_is(const struct mla_golden_row *row, const char *kernel, const char *op,
+                   const char *set);
+void mla_golden_begin(struct mla_golden_row *row, const char *kernel, const char *op,
+                      const char *set);
 /* The row of that kernel, operation and set; NULL where there is none. */
 struct mla_golden_row *mla_golden_find(const struct mla_golden *golden, const char *kernel,
                                        const char *op, const char *set);

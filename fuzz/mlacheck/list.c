@@ -168,7 +168,7 @@ static void list_criteria(struct printer *p)
 static int list_view(const struct mla_options *options, enum mla_store_view view)
 {
     char *json = NULL;
-    struct mla_store *store = mla_options_read_store(options, "list");
+    struct mla_store *store = mla_options_look_store(options, "list");
     if (store == NULL)
         return MLA_EXIT_ENVIRONMENT;
     int32_t status = options->json ? mla_store_view_json(store, view, NULL, &json)

@@ -123,20 +123,50 @@ int mla_options_parse(struct mla_options *options, const char *verb, const char 
     return 0;
 }
 
-struct mla_store *mla_options_read_store(const struct mla_options *options, const char *verb)
+/* What opening has to tell, line by line. */
+void mla_options_print_notice(const struct mla_store *store, const char *verb)
+{
+    for (const char *line = mla_store_notice(store); *line != '\0';) {
+        size_t n = strcspn(line, "\n");
+        mla_options_fail(0, verb, "%.*s", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
+/* Open by a function of the store's, tell what that has to tell; NULL after complaining. */
+static struct mla_store *open_by(int32_t (*open_store)(const char *, struct mla_store **, char *,
+                                                       size_t),
+                                 const struct mla_options *options, const char *verb)
+{
+    char message[512];
+    struct mla_store *store;
+    if (open_store(options->db, &store, message, sizeof message) == MLA_STORE_OK) {
+        mla_options_print_notice(store, verb);
+        return store;
+    }
+    mla_options_fail(MLA_EXIT_ENVIRONMENT, verb, "--db: %s", message);
+    return NULL;
+}
+
+static bool is_there(const struct mla_options *options, const char *verb)
 {
     if (access(options->db, F_OK) == 0)
-        return mla_options_store(options, verb);
+        return true;
     mla_options_fail(MLA_EXIT_ENVIRONMENT, verb, "--db: '%s': %s", options->db, strerror(errno));
-    return NULL;
+    return false;
+}
+
+struct mla_store *mla_options_read_store(const struct mla_options *options, const char *verb)
+{
+    return is_there(options, verb) ? mla_options_store(options, verb) : NULL;
+}
+
+struct mla_store *mla_options_look_store(const struct mla_options *options, const char *verb)
+{
+    return is_there(options, verb) ? open_by(mla_store_open_read, options, verb) : NULL;
 }
 
 struct mla_store *mla_options_store(const struct mla_options *options, const char *verb)
 {
-    char message[512];
-    struct mla_store *store;
-    if (mla_store_open(options->db, &store, message, sizeof message) == MLA_STORE_OK)
-        return store;
-    mla_options_fail(MLA_EXIT_ENVIRONMENT, verb, "--db: %s", message);
-    return NULL;
+    return open_by(mla_store_open, options, verb);
 }

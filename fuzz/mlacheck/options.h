@@ -91,10 +91,14 @@ int mla_options_parse(struct mla_options *options, const char *verb, const char 
 __attribute__((format(printf, 3, 4))) int mla_options_fail(int code, const char *verb,
                                                            const char *format, ...);
 
-/* Open the database of the options; NULL after complaining. */
+/* Open the database of the options; NULL after complaining. What opening has to tell is told. */
 struct mla_store *mla_options_store(const struct mla_options *options, const char *verb);
 /* The same for verbs that only read: a database that is not there is an error, not made. */
 struct mla_store *mla_options_read_store(const struct mla_options *options, const char *verb);
+/* The same for verbs that never write, not a result either: it need not be writable. */
+struct mla_store *mla_options_look_store(const struct mla_options *options, const char *verb);
+/* What opening a store has to tell (mla_store_notice), on stderr. */
+void mla_options_print_notice(const struct mla_store *store, const char *verb);
 
 /* The verbs. argv[0] is the verb. */
 int mla_verb_run(int argc, char **argv);

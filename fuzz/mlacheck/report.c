@@ -129,14 +129,15 @@ static void say(const struct mla_options *o, const struct mla_report_answer *a,
         printf("nothing to compare: no case was judged by two runs");
     else
         printf("%" PRId64 " of %" PRId64 " results compared regressed", a->fails, a->compared);
-    printf("; %" PRId64 " failing now, %" PRId64 " pass with a larger error\nreport: %s\n",
-           a->failing, a->grew, place->path);
+    printf("; %" PRId64 " failing now, %" PRId64 " of them flaky, %" PRId64
+           " pass with a larger error\nreport: %s\n",
+           a->failing, a->flaky, a->grew, place->path);
     if (o->json)
         printf("{\"regressed\":%" PRId64 ",\"fails\":%" PRId64 ",\"grew\":%" PRId64
                ",\"lost\":%" PRId64 ",\"failing\":%" PRId64 ",\"compared\":%" PRId64
-               ",\"cases\":%" PRId64 ",\"verdicts\":%" PRId64 "}\n",
-               a->fails, a->fails, a->grew, a->lost, a->failing, a->compared, a->cases,
-               a->verdicts);
+               ",\"cases\":%" PRId64 ",\"verdicts\":%" PRId64 ",\"flaky\":%" PRId64 "}\n",
+               a->fails, a->fails, a->grew, a->lost, a->failing, a->compared, a->cases, a->verdicts,
+               a->flaky);
 }
 
 static int write_report(const struct mla_options *o, struct mla_store *store,
@@ -172,7 +173,7 @@ int mla_report_after(const struct mla_options *options)
     struct mla_options o = {.db = options->db};
     place.was_interrupted = mla_interrupted;
     int code = choose_place(&o, MLA_REPORT_HTML, &place);
-    struct mla_store *store = code == 0 ? mla_options_read_store(&o, "report") : NULL;
+    struct mla_store *store = code == 0 ? mla_options_look_store(&o, "report") : NULL;
     if (store == NULL)
         return code != 0 ? code : MLA_EXIT_ENVIRONMENT;
     fflush(stdout);
@@ -204,7 +205,7 @@ int mla_verb_report(int argc, char **argv)
                                 "--format '%s': must be html, md, csv, json, junit or sarif",
                                 o.format);
     code = choose_place(&o, (enum mla_report_format)format, &place);
-    struct mla_store *store = code == 0 ? mla_options_read_store(&o, "report") : NULL;
+    struct mla_store *store = code == 0 ? mla_options_look_store(&o, "report") : NULL;
     if (store == NULL)
         return code != 0 ? code : MLA_EXIT_ENVIRONMENT;
     struct mla_report_answer answer;

@@ -18,6 +18,7 @@
 #include "fuzz/kernels.h"
 #include "fuzz/mlacheck/build.h"
 #include "fuzz/mlacheck/counts.h"
+#include "fuzz/mlacheck/fatal.h"
 #include "fuzz/mlacheck/options.h"
 #include "fuzz/mlacheck/progress.h"
 #include "fuzz/mlacheck/table.h"
@@ -290,6 +291,8 @@ static int judge_cases(struct run *run)
 {
     int code = 0;
     run->row_tests = count_row_tests(run);
+    if (run->options.in_process)
+        mla_fatal_watch(run->store);
     mla_progress_begin(&run->progress, run->options.quiet);
     for (size_t i = 0; i < run->corpus.n && code == 0; i++) {
         const struct mla_case *test = &run->corpus.cases[i];

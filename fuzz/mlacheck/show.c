@@ -222,7 +222,7 @@ int mla_verb_show(int argc, char **argv)
         return mla_options_fail(MLA_EXIT_USAGE, "show",
                                 "'%s': must be run, accuracy, bench, faults, case or kernel",
                                 o.words[0]);
-    struct mla_store *store = mla_options_read_store(&o, "show");
+    struct mla_store *store = mla_options_look_store(&o, "show");
     if (store == NULL)
         return MLA_EXIT_ENVIRONMENT;
     if (bench || faults)

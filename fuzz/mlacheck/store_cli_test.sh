@@ -56,10 +56,19 @@ if command -v sqlite3 >/dev/null; then
     "$mlacheck" list runs --db "$dir/loud.db" >"$dir/said"
     check 'a loud command' 0 '[31mred' cat "$dir/said"
     check 'in a table' 1 '' env LC_ALL=C grep -q $'[[:cntrl:]]\\|\xc2[\x80-\x9f]' "$dir/said"
+else
+    echo 'store_cli_test: no sqlite3: files of older and newer versions are not merged, none that is loud is listed'
 fi
 "$mlacheck" show run $'\e[31m' --db "$dir/1.db" 2>"$dir/said"
 check 'a loud word' 0 '[31m' cat "$dir/said"
 check 'in a complaint' 1 '' env LC_ALL=C grep -q '[[:cntrl:]]' "$dir/said"
+
+# a failure by a relation is not fixed by not looking at it
+floored=("$mlacheck" run --kernel fault:rows-per-thread-floored --random 3 --op ring --db "$dir/rel.db")
+check 'a relation fails' 1 'relation threads' "${floored[@]}"
+check 'nobody looks' 0 '3 passed' "${floored[@]}" --no-relations
+check 'what was looked at is stored' 0 ' relations=3.0' "$mlacheck" show case 51f54c9f169e --db "$dir/rel.db"
+check 'not comparable' 0 'not comparable: B did not look at relation threads' "$mlacheck" compare 1 2 --db "$dir/rel.db"
 
 # a full disk, first at once and then in the middle; a limit on the size of files stands for it
 limited=(bash -c 'trap "" XFSZ; ulimit -f "$1"; shift; exec "$@"' limited) # KB command...
@@ -79,6 +88,8 @@ if unshare -rm mount -t tmpfs none "$dir/tiny" 2>/dev/null; then
         "$(realpath "$mlacheck")" run --kernel scalar --random 2000 --no-relations --in-process
     check 'what was stored can be read on it' 3 '"run":1' unshare -rm bash -c "$tiny" tiny "$dir/tiny" \
         "$(realpath "$mlacheck")" run --kernel scalar --random 2000 --no-relations --in-process
+else
+    echo 'store_cli_test: cannot mount a tmpfs: a disk that really is full is not tested'
 fi
 
 # read-only, as somebody who may not write
@@ -94,6 +105,10 @@ if "${as_nobody[@]}" "$dir/mlacheck" --version >/dev/null 2>&1; then
     nobody=("${as_nobody[@]}" "$dir/mlacheck")
     check 'a read-only folder' 3 'is not writable' "${nobody[@]}" run --db "$dir/closed/new.db" --case "$line"
     check 'a read-only file' 3 'not writable' "${nobody[@]}" run --db "$dir/closed/x.db" --case "$line"
+    check 'a list of a read-only file' 0 'run ' "${nobody[@]}" list runs --db "$dir/closed/x.db"
+    check 'a report of it' 0 'op,kernel' "${nobody[@]}" report --format csv --db "$dir/closed/x.db"
+    check 'and nothing beside it' 0 'x.db' ls "$dir/closed"
+    check 'compared there' 0 '0 regressions' "${nobody[@]}" compare 1 1 --db "$dir/closed/x.db"
     mkdir -m 777 "$dir/open"
     check 'merged from there' 0 '1 runs new' "${nobody[@]}" merge "$dir/open/all.db" "$dir/closed/x.db"
     check 'merged into it' 3 'not writable' "${nobody[@]}" merge "$dir/closed/x.db" "$dir/2.db"

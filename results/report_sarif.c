@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report_sarif.c - the report as SARIF 2.1.0, for tools that show findings and remember them.
+ *
+ * Results have no file: what is wrong is a kernel, named as a logical location; the database does not know
+ * its source. A result is the same one in the next report if operation, kernel, sanitizer and case are the
+ * same: that is its fingerprint. Rules by number; a number keeps its meaning.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "results/report_page.h"
+#include "results/report_text.h"
+
+enum rule {
+    PASSED_NOW_FAILS = 0,
+    ERROR_GREW,
+    NEVER_PASSED,
+    NO_LONGER_JUDGED,
+    NOTHING_JUDGED,
+    RULES
+};
+
+static const struct {
+    const char *id, *name, *level, *text;
+} rules[RULES] = {
+    {"MLA1001", "PassedNowFails", "error", "A case that passed fails."},
+    {"MLA1002", "ErrorGrew", "warning",
+     "The case passes, but its error over bound grew by more than a tenth of the bound."},
+    {"MLA1003", "FailsNeverPassed", "error", "A case fails that no earlier run passed."},
+    {"MLA1004", "NoLongerJudged", "warning", "Cases that passed once are no longer judged."},
+    {"MLA1005", "NothingJudged", "warning", "A kernel ran, and none of its cases was judged."},
+};
+
+static void member_text(FILE *f, const char *name, const char *text)
+{
+    fprintf(f, "\"%s\":", name);
+    mla_text_json(f, text);
+}
+
+/* One result; case_id "" for the subject as a whole. Takes the text. */
+static void write_result(FILE *f, bool *first, enum rule rule, const struct mla_subject *s,
+                         const char *case_id, char *text)
+{
+    char *print = NULL;
+    size_t bytes = 0;
+    FILE *parts = open_memstream(&print, &bytes);
+    if (parts != NULL) {
+        fprintf(parts, "%s/%s/%s/%s", mla_subject_op(s), s->kernel, s->sanitizer, case_id);
+        (void)fclose(parts);
+    }
+    fprintf(f, "%s\n{\"ruleId\":\"%s\",\"ruleIndex\":%d,\"level\":\"%s\",\"message\":{",
+            *first ? "" : ",", rules[rule].id, (int)rule, rules[rule].level);
+    member_text(f, "text", text);
+    fputs("},\"locations\":[{\"logicalLocations\":[{\"kind\":\"function\",", f);
+    member_text(f, "name", s->kernel);
+    fputs("}]}],\"partialFingerprints\":{", f);
+    member_text(f, "opKernelSanitizerCase/v1", print);
+    fputs("}}", f);
+    *first = false;
+    free(print);
+    free(text);
+}
+
+static void write_change(struct mla_report *r, FILE *f, bool *first, const struct mla_change *c)
+{
+    const struct mla_subject *s = &r->subjects[c->subject];
+    const struct mla_case_row *row = mla_report_case(r, c->testcase);
+    char *repro = mla_report_repro(r, s, row), *build = mla_report_build(r, c->since, s);
+    char *name = mla_subject_name(s), *text = NULL;
+    size_t bytes = 0;
+    FILE *message = open_memstream(&text, &bytes);
+    if (message != NULL) {
+        fprintf(message, "%s/%s: %s, since run %" PRId64 " (commit %s)", mla_subject_op(s), name,
+                mla_change_text(c->kind), r->runs[c->since].id, build);
+        if (mla_change_is_flaky(c)) {
+            fprintf(message, ", flaky: in %" PRId64 " of %" PRId64 " runs", c->failed_n, c->runs_n);
+        }
+        if (c->ratio >= 0) {
+            fprintf(message, ": err/B %.3g", c->ratio);
+        }
+        fprintf(message, ". Run it: %s", repro != NULL ? repro : "");
+        (void)fclose(message);
+    }
+    enum rule rule = c->kind == MLA_FAILS  ? PASSED_NOW_FAILS
+                     : c->kind == MLA_GREW ? ERROR_GREW
+                                           : NEVER_PASSED;
+    write_result(f, first, rule, s, row != NULL ? row->id : "", text);
+    free(repro);
+    free(build);
+    free(name);
+}
+
+/* What no single case says. */
+static void write_subject(FILE *f, bool *first, const struct mla_subject *s)
+{
+    char *name = mla_subject_name(s), text[512];
+    int64_t unsupported = s->cases[MLA_GRADE_UNSUPPORTED], unjudged = s->cases[MLA_GRADE_UNJUDGED];
+    if (s->lost > 0) {
+        (void)snprintf(text, sizeof text, "%s/%s: %" PRId64 " cases passed once, not judged now",
+                       mla_subject_op(s), name, s->lost);
+        write_result(f, first, NO_LONGER_JUDGED, s, "", strdup(text));
+    }
+    if (mla_subject_judged(s) == 0) {
+        (void)snprintf(text, sizeof text,
+                       "%s/%s: no case was judged, %" PRId64 " unsupported, %" PRId64 " unjudged",
+                       mla_subject_op(s), name, unsupported, unjudged);
+        write_result(f, first, NOTHING_JUDGED, s, "", strdup(text));
+    }
+    free(name);
+}
+
+void mla_report_sarif(struct mla_report *r, FILE *f)
+{
+    bool first = true;
+    fputs("{\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"version\":\"2.1.0\","
+          "\"runs\":[{\"tool\":{\"driver\":{\"name\":\"mlacheck\",\"rules\":[",
+          f);
+    for (int i = 0; i < RULES; i++) {
+        fprintf(f,
+                "%s\n{\"id\":\"%s\",\"name\":\"%s\",\"shortDescription\":{\"text\":\"%s\"},"
+                "\"defaultConfiguration\":{\"level\":\"%s\"}}",
+                i == 0 ? "" : ",", rules[i].id, rules[i].name, rules[i].text, rules[i].level);
+    }
+    fputs("]}},\"results\":[", f);
+    for (size_t i = 0; i < r->changes_n; i++) {
+        write_change(r, f, &first, &r->changes[i]);
+    }
+    for (size_t i = 0; i < r->subjects_n; i++) {
+        if (mla_page_shows(&r->subjects[i]) && !r->subjects[i].planted) {
+            write_subject(f, &first, &r->subjects[i]);
+        }
+    }
+    fputs("]}]}\n", f);
+}
