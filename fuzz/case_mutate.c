@@ -128,6 +128,7 @@ static void take_geometry(struct mla_case *test, const struct mla_case *from)
     test->indices = from->indices; /* some shapes are there for what their lists drop or reach */
     test->has_future = from->has_future;
     test->future = from->future;
+    take_sample(test, from);          /* which is aimed at the seams of its shape */
     if (mla_case_may_be_medium(from)) /* whoever is large is so by its seed */
         test->seed = from->seed;
 }

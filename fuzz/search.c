@@ -71,11 +71,11 @@ void mla_search_vary(struct mla_case *test, const struct mla_case *other, struct
     mla_search_renew(test, rng);
 }
 
-static void draw(struct mla_search *s, struct mla_case *test)
+void mla_search_draw(struct mla_case *test, enum mla_op op, bool reject, struct mla_rng *rng)
 {
-    mla_case_draw(test, s->op, &s->rng);
-    if (s->reject)
-        mla_case_draw_violation(test, &s->rng);
+    mla_case_draw(test, op, rng);
+    if (reject)
+        mla_case_draw_violation(test, rng);
 }
 
 /* Does a win against b? By the worse error, or by the rarer counter. */
@@ -101,10 +101,9 @@ static const struct mla_case *pick(struct mla_search *s)
 
 void mla_search_next(struct mla_search *search, struct mla_case *test)
 {
-    /* A third fresh: the draw knows where faults live, and what was never met cannot be varied. */
     if (search->kind == MLA_SEARCH_RANDOM || search->next_n++ < WARM_UP || search->n == 0 ||
-        mla_rng_chance(&search->rng, 1, 3)) {
-        draw(search, test);
+        mla_rng_chance(&search->rng, 1, MLA_SEARCH_FRESH)) {
+        mla_search_draw(test, search->op, search->reject, &search->rng);
         return;
     }
     *test = *pick(search);

@@ -41,6 +41,11 @@ size_t mla_search_kept(const struct mla_search *search);
 const struct mla_case *mla_search_case(const struct mla_search *search, size_t i);
 void mla_search_end(struct mla_search *search);
 
+/* One case in so many is drawn anew: the draw knows where faults live, and what was never met cannot be
+ * varied. */
+#define MLA_SEARCH_FRESH 3
+/* A new case, of the values or of what must be refused. */
+void mla_search_draw(struct mla_case *test, enum mla_op op, bool reject, struct mla_rng *rng);
 /*
  * A kept case to a new one: mutated, or crossed with other (may be NULL). If the signs of its values
  * are coins they are thrown anew: the row-energy test (judge_energy.c) holds for coins nobody has

@@ -288,7 +288,7 @@ __attribute__((weak)) size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t
     return size;
 }
 
-/* As the engine would change any input: a number of the line, or a fresh draw. */
+/* As the engine would change any input: a number of the line, mostly. */
 static size_t mutate_bytes(uint8_t *data, size_t size, size_t max_size, enum mla_op op, bool reject,
                            struct mla_rng *rng)
 {
@@ -306,6 +306,10 @@ size_t mla_target_mutate(uint8_t *data, size_t size, size_t max_size, unsigned i
     struct mla_rng rng = {mla_number_mix(seed), 0};
     if (mla_target_guidance_is_random())
         return size;
+    if (mla_rng_chance(&rng, 1, MLA_SEARCH_FRESH)) {
+        mla_search_draw(&test, op, reject, &rng);
+        return emit(&test, data, max_size);
+    }
     mla_case_decode(data, size, op, reject, &test);
     if (mla_rng_chance(&rng, 1, 16))
         return mutate_bytes(data, emit(&test, data, max_size), max_size, op, reject, &rng);
