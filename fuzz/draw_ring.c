@@ -163,13 +163,15 @@ static enum mla_ring_mode make_large(struct mla_ring_args *r, enum mla_ring_mode
     case MLA_RING_WIDE:
         make_narrow(r);
         r->ring_size = mla_draw_choice(rng, MLA_CHOICE_RING_SIZE_WIDE);
-        break;
+        return mla_rng_chance(rng, 1, 4) ? MLA_MODE_BALANCED : mode;
     case MLA_RING_MANY_HEADS:
         make_narrow(r);
         r->heads = 16 + mla_rng_below(rng, 2);
         break;
     case MLA_RING_FULL_WIDTH:
         draw_widths(r, MLA_CHOICE_RING_WIDTHS_LARGE, rng);
+        r->ring_size =
+            1 + mla_rng_below(rng, 2); /* of a wider ring the width would be taken back */
         break;
     case MLA_RING_STRADDLING:
         return make_straddling(r, true, rng);

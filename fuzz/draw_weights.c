@@ -109,7 +109,7 @@ static const struct weight ring_widths[] = {
     {6, 64 * 1024 + 32},  {2, 96 * 1024 + 64},   {2, 128 * 1024 + 32}, {1, 96 * 1024 + 32},
     {2, 160 * 1024 + 96}, {2, 576 * 1024 + 128}, {2, 576 * 1024 + 512}};
 static const struct weight ring_widths_large[] = {
-    {6, 576 * 1024 + 512}, {1, 640 * 1024 + 544}, {1, 1056 * 1024 + 64}, {1, 1088 * 1024 + 1024}};
+    {3, 576 * 1024 + 512}, {1, 640 * 1024 + 544}, {2, 1056 * 1024 + 64}, {2, 1088 * 1024 + 1024}};
 static const struct weight ring_q_tiles[] = {{8, 1}, {6, 2}, {2, 3}, {2, 4}, {1, 5}, {1, 6}};
 static const struct weight ring_q_chunk_tiles[] = {{3, 1}, {1, 2}, {1, 3}, {1, 4}, {1, 5}};
 static const struct weight ring_k_chunk_tiles[] = {{4, 1}, {2, 2}, {1, 3}, {1, 4}, {1, 5}, {1, 8}};
