@@ -228,20 +228,20 @@ void mla_report_github(struct mla_report *r, FILE *f)
         char *repro = mla_report_repro(r, s, row);
         char *name = mla_subject_name(s), *build = mla_report_build(r, c->since, s);
         fprintf(f, "::%s title=%s/", c->kind == MLA_GREW ? "warning" : "error", mla_subject_op(s));
-        mla_text_github(f, name);
+        mla_text_github_property(f, name);
         fprintf(f, " %s::", mla_change_text(c->kind));
         if (mla_change_is_flaky(c)) {
             fprintf(f, "flaky, in %" PRId64 " of %" PRId64 " runs; ", c->failed_n, c->runs_n);
         }
         fprintf(f, "since run %" PRId64 ", commit ", r->runs[c->since].id);
-        mla_text_github(f, build);
+        mla_text_github_message(f, build);
         free(name);
         free(build);
         if (c->ratio >= 0) {
             fprintf(f, "; err/B %.3g", c->ratio);
         }
         fputs("; ", f);
-        mla_text_github(f, repro);
+        mla_text_github_message(f, repro);
         fputc('\n', f);
         free(repro);
     }
