@@ -218,6 +218,20 @@ void mla_report_csv(struct mla_report *r, FILE *f)
     }
 }
 
+/* A kernel that was never judged is not green. */
+static void github_subject(FILE *f, const struct mla_subject *s)
+{
+    if (mla_subject_judged(s) > 0) {
+        return;
+    }
+    char *name = mla_subject_name(s);
+    fprintf(f, "::warning title=%s/", mla_subject_op(s));
+    mla_text_github_property(f, name);
+    fprintf(f, " no case judged::%" PRId64 " unsupported, %" PRId64 " unjudged\n",
+            s->cases[MLA_GRADE_UNSUPPORTED], s->cases[MLA_GRADE_UNJUDGED]);
+    free(name);
+}
+
 void mla_report_github(struct mla_report *r, FILE *f)
 {
     const struct mla_report_answer *a = &r->answer;
@@ -244,6 +258,11 @@ void mla_report_github(struct mla_report *r, FILE *f)
         mla_text_github_message(f, repro);
         fputc('\n', f);
         free(repro);
+    }
+    for (size_t i = 0; i < r->subjects_n; i++) {
+        if (mla_page_shows(&r->subjects[i]) && !r->subjects[i].planted) {
+            github_subject(f, &r->subjects[i]);
+        }
     }
     fprintf(f,
             "::%s title=mlacheck report::%" PRId64 " of %" PRId64
