@@ -104,8 +104,9 @@ int32_t mla_data_fill(struct mla_tensors *t, char error[MLA_CASE_ERROR_MAX])
 
 static int32_t cannot(const char *path, char *error, size_t error_bytes)
 {
-    snprintf(error, error_bytes, "%.300s: %s", path, strerror(errno));
-    return MLA_ERR_PARAM;
+    snprintf(error, error_bytes, "%.300s: %s; MLACHECK_DATA names another folder", path,
+             strerror(errno));
+    return MLA_SAFETENSORS_DISK;
 }
 
 int32_t mla_data_store(const struct mla_safetensors *file, char hash[MLA_CASE_ID_BYTES],

@@ -21,7 +21,7 @@
 int32_t mla_data_fill(struct mla_tensors *tensors, char error[MLA_CASE_ERROR_MAX]);
 
 /* Put a file of these tensors (without metadata) into the folder, which is made if need be. hash: its
- * name. MLA_OK, MLA_ERR_PARAM or MLA_ERR_NOMEM with the reason in error. */
+ * name. MLA_OK, or as mla_safetensors_write with the reason in error. */
 int32_t mla_data_store(const struct mla_safetensors *file, char hash[MLA_CASE_ID_BYTES],
                        char *error, size_t error_bytes);
 

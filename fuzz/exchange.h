@@ -40,8 +40,8 @@ void mla_exchange_list(const struct mla_safetensors *file, char text[MLA_EXCHANG
 char *mla_exchange_valid_rows(const struct mla_tensors *tensors, const struct mla_tensor *tensor);
 
 /*
- * Write the inputs of a case. MLA_OK, or MLA_ERR_PARAM or MLA_ERR_NOMEM with the reason in error: a case
- * that must be refused, one with thin caches, a path that cannot be written.
+ * Write the inputs of a case. MLA_OK, or as mla_safetensors_write with the reason in error;
+ * MLA_ERR_PARAM: a case that must be refused, one with thin caches.
  */
 int32_t mla_exchange_export(const struct mla_tensors *tensors, const char *tool, const char *path,
                             char error[MLA_EXCHANGE_ERROR_MAX]);

@@ -41,7 +41,7 @@ struct mla_import_options {
 
 /*
  * Make a case of a file and store its tensors (mla_data_store). MLA_OK; MLA_ERR_PARAM with tensor or
- * parameter and what is wrong with it in error, MLA_ERR_NOMEM.
+ * parameter and what is wrong with it in error, MLA_ERR_NOMEM, MLA_SAFETENSORS_DISK.
  */
 int32_t mla_import(const struct mla_safetensors *file, const struct mla_import_options *options,
                    struct mla_case *test, char error[MLA_IMPORT_ERROR_MAX]);

@@ -83,8 +83,9 @@ int32_t mla_safetensors_put(FILE *stream, const struct mla_safetensors *file, ch
  * aligned to its own. Each tensor's bytes must be what dtype and shape say, names and metadata UTF-8 and
  * none twice. The same input gives the same file. It is written beside `path` and then put in its place,
  * so a failure leaves what was there. MLA_OK, MLA_ERR_PARAM (not written; error says why),
- * MLA_ERR_NOMEM.
+ * MLA_ERR_NOMEM, MLA_SAFETENSORS_DISK (folder or disk do not take the file; error says why).
  */
+#define MLA_SAFETENSORS_DISK (-100)
 int32_t mla_safetensors_write(const char *path, const struct mla_safetensors *file, char *error,
                               size_t error_bytes);
 

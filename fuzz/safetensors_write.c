@@ -110,6 +110,13 @@ static int32_t refuse(char *error, size_t error_bytes, const char *name, const c
     return MLA_ERR_PARAM;
 }
 
+/* errno says why. */
+static int32_t disk(char *error, size_t error_bytes, const char *name)
+{
+    refuse(error, error_bytes, name, strerror(errno));
+    return MLA_SAFETENSORS_DISK;
+}
+
 int32_t mla_safetensors_put(FILE *stream, const struct mla_safetensors *file, char *error,
                             size_t error_bytes)
 {
@@ -130,7 +137,7 @@ int32_t mla_safetensors_put(FILE *stream, const struct mla_safetensors *file, ch
     else if (strlen(header) > MLA_SAFETENSORS_HEADER_MAX)
         status = refuse(error, error_bytes, "header", "longer than 16 MiB");
     else if (!write_file(stream, header, list, file->n))
-        status = refuse(error, error_bytes, "file", strerror(errno));
+        status = disk(error, error_bytes, "file");
     free(header);
     free(list);
     return status;
@@ -160,20 +167,20 @@ int32_t mla_safetensors_write(const char *path, const struct mla_safetensors *fi
         return refuse(error, error_bytes, path, "is no regular file");
     int fd = mkstemp(beside);
     if (fd < 0)
-        return refuse(error, error_bytes, path, strerror(errno));
+        return disk(error, error_bytes, path);
     FILE *stream = fdopen(fd, "wb");
     if (stream == NULL) {
-        refuse(error, error_bytes, path, strerror(errno));
+        int32_t failed = disk(error, error_bytes, path);
         close(fd);
         unlink(beside);
-        return MLA_ERR_PARAM;
+        return failed;
     }
     int32_t status = mla_safetensors_put(stream, file, why, sizeof why);
     if (status != MLA_OK) {
         fclose(stream);
     } else if (!finish(stream, beside, path)) {
         snprintf(why, sizeof why, "%s", strerror(errno));
-        status = MLA_ERR_PARAM;
+        status = MLA_SAFETENSORS_DISK;
     }
     if (status != MLA_OK) {
         unlink(beside);

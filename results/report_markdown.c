@@ -218,6 +218,20 @@ void mla_report_csv(struct mla_report *r, FILE *f)
     }
 }
 
+/* A kernel that was never judged is not green. */
+static void github_subject(FILE *f, const struct mla_subject *s)
+{
+    if (mla_subject_judged(s) > 0) {
+        return;
+    }
+    char *name = mla_subject_name(s);
+    fprintf(f, "::warning title=%s/", mla_subject_op(s));
+    mla_text_github_property(f, name);
+    fprintf(f, " no case judged::%" PRId64 " unsupported, %" PRId64 " unjudged\n",
+            s->cases[MLA_GRADE_UNSUPPORTED], s->cases[MLA_GRADE_UNJUDGED]);
+    free(name);
+}
+
 void mla_report_github(struct mla_report *r, FILE *f)
 {
     const struct mla_report_answer *a = &r->answer;
@@ -228,22 +242,27 @@ void mla_report_github(struct mla_report *r, FILE *f)
         char *repro = mla_report_repro(r, s, row);
         char *name = mla_subject_name(s), *build = mla_report_build(r, c->since, s);
         fprintf(f, "::%s title=%s/", c->kind == MLA_GREW ? "warning" : "error", mla_subject_op(s));
-        mla_text_github(f, name);
+        mla_text_github_property(f, name);
         fprintf(f, " %s::", mla_change_text(c->kind));
         if (mla_change_is_flaky(c)) {
             fprintf(f, "flaky, in %" PRId64 " of %" PRId64 " runs; ", c->failed_n, c->runs_n);
         }
         fprintf(f, "since run %" PRId64 ", commit ", r->runs[c->since].id);
-        mla_text_github(f, build);
+        mla_text_github_message(f, build);
         free(name);
         free(build);
         if (c->ratio >= 0) {
             fprintf(f, "; err/B %.3g", c->ratio);
         }
         fputs("; ", f);
-        mla_text_github(f, repro);
+        mla_text_github_message(f, repro);
         fputc('\n', f);
         free(repro);
+    }
+    for (size_t i = 0; i < r->subjects_n; i++) {
+        if (mla_page_shows(&r->subjects[i]) && !r->subjects[i].planted) {
+            github_subject(f, &r->subjects[i]);
+        }
     }
     fprintf(f,
             "::%s title=mlacheck report::%" PRId64 " of %" PRId64

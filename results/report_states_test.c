@@ -171,6 +171,11 @@ static void never_green_without_a_pass(void **state)
          *sarif = test_report_render(store, MLA_REPORT_SARIF);
     char *html = test_report_render(store, MLA_REPORT_HTML),
          *markdown = test_report_render(store, MLA_REPORT_MARKDOWN);
+    char *annotations = test_report_render(store, TEST_ANNOTATIONS);
+    assert_non_null(strstr(
+        annotations, "::warning title=ring/idle no case judged::1 unsupported, 1 unjudged\n"));
+    assert_int_equal(test_report_count(annotations, "no case judged"), 1);
+    free(annotations);
     assert_non_null(strstr(xml, "tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\">"));
     assert_non_null(
         strstr(xml, "name=\"2 cases not judged\"><skipped message=\"1 unsupported, 1 "));

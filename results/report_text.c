@@ -143,9 +143,15 @@ void mla_text_code(FILE *file, const char *text)
     }
 }
 
-void mla_text_github(FILE *file, const char *text)
+void mla_text_github_property(FILE *file, const char *text)
 {
     static const struct escape escapes[] = {{'%', "%25"}, {':', "%3A"}, {',', "%2C"}, {0, NULL}};
+    write_escaped(file, text, escapes);
+}
+
+void mla_text_github_message(FILE *file, const char *text)
+{
+    static const struct escape escapes[] = {{'%', "%25"}, {0, NULL}};
     write_escaped(file, text, escapes);
 }
 

@@ -16,7 +16,9 @@ void mla_text_csv(FILE *file, const char *text); /* a quoted cell; ' before what
 void mla_text_json(FILE *file, const char *text);     /* with its quotes */
 void mla_text_markdown(FILE *file, const char *text); /* also within a table */
 void mla_text_code(FILE *file, const char *text);     /* Markdown: a code span with its fences */
-void mla_text_github(FILE *file, const char *text); /* of a workflow command: message or property */
+/* Of a workflow command: a property, and the message, in which GitHub undoes only the escapes of %. */
+void mla_text_github_property(FILE *file, const char *text);
+void mla_text_github_message(FILE *file, const char *text);
 /* One word of a POSIX shell; as it is where it has only harmless characters. */
 void mla_text_shell(FILE *file, const char *text);
 /* A number for JSON: null if it is not finite. */

@@ -197,21 +197,18 @@ static const char *const steps[] = {
 static int32_t fail_merging(struct mla_store *store, const char *from)
 {
     char doing[512];
+    if (sqlite3_errcode(store->db) == SQLITE_INTERRUPT) {
+        return mla_store_fail(store, MLA_STORE_ERR_STOPPED,
+                              "stopped: nothing of '%s' was taken; merge it again", from);
+    }
     (void)snprintf(doing, sizeof doing, "merge '%.400s'", from);
     return mla_sql_fail(store, doing);
 }
 
 static int32_t execute(struct mla_store *store, const char *from, const char *sql)
 {
-    int code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
-    if (code == SQLITE_OK) {
-        return MLA_STORE_OK;
-    }
-    if (code == SQLITE_INTERRUPT) {
-        return mla_store_fail(store, MLA_STORE_ERR_STOPPED,
-                              "stopped: nothing of '%s' was taken; merge it again", from);
-    }
-    return fail_merging(store, from);
+    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? MLA_STORE_OK
+                                                                       : fail_merging(store, from);
 }
 
 static int32_t read_counts(struct mla_store *store, const char *from,

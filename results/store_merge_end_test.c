@@ -5,6 +5,7 @@
  */
 #include "results/store_merge_test_util.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 /* after setjmp, stdarg, stddef, stdint */
@@ -322,6 +324,40 @@ static void test_stopped(void **state)
     OK(mla_store_close(store));
 }
 
+static volatile int late;
+
+static void set_late(int signal)
+{
+    (void)signal;
+    late = 1;
+}
+
+/* Asked to stop at any moment of its work, it says that it was stopped, and nothing else. */
+static void test_stopped_later(void **state)
+{
+    (void)state;
+    struct mla_store_merged merged;
+    int stopped_n = 0;
+    test_machine_write(from, 1, 2000);
+    void (*before)(int) = signal(SIGALRM, set_late);
+    for (int i = 1; i <= 60; i++) {
+        struct mla_store *store = test_open(into);
+        const struct itimerval when = {.it_value = {.tv_usec = 1000 * i}};
+        late = 0;
+        assert_int_equal(setitimer(ITIMER_REAL, &when, NULL), 0);
+        int32_t status = mla_store_merge(store, from, &late, &merged);
+        assert_int_equal(setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL), 0);
+        if (status != MLA_STORE_OK && status != MLA_STORE_ERR_STOPPED) {
+            fail_msg("after %d ms: %" PRId32 ", %s", i, status, mla_store_message(store));
+        }
+        stopped_n += status == MLA_STORE_ERR_STOPPED;
+        OK(mla_store_close(store));
+        assert_int_equal(unlink(into), 0);
+    }
+    assert_ptr_not_equal(signal(SIGALRM, before), SIG_ERR);
+    assert_true(stopped_n > 0);
+}
+
 /* Two machines' files merged into one at once. */
 static void test_two_at_once(void **state)
 {
@@ -358,6 +394,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_moving_source, setup, teardown),
         cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stopped, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_stopped_later, setup, teardown),
         cmocka_unit_test_setup_teardown(test_two_at_once, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@ done
 check 'export nothing' 2 'give one ID or one --case' "$mlacheck" export --out "$dir/x"
 check 'export to nowhere' 2 'give --out' "$mlacheck" export --case "$line"
 check 'export a bad line' 2 'must be' "$mlacheck" export --case "${line/S=2/S=two}" --out "$dir/x"
-check 'export into no folder' 2 'No such file' "$mlacheck" export --case "$line" --out "$dir/none/x"
+check 'export into no folder' 3 'No such file' "$mlacheck" export --case "$line" --out "$dir/none/x"
 check 'export a refused call' 2 'must be refused' "$mlacheck" export --out "$dir/x" \
     --case "${line/ set=-/ set=queries@0:0}"
 check 'export of no database' 3 'nothere.db' "$mlacheck" export abcd --db "$dir/nothere.db" --out "$dir/x"
@@ -53,6 +53,8 @@ check 'a file cut short' 2 'short.st' "$mlacheck" judge "$dir/short.st" --result
 check 'import nothing' 2 'give one file' "$mlacheck" import
 check 'import no file' 2 'nothere' "$mlacheck" import "$dir/nothere"
 check 'an odd padding' 2 "--pad-index 'odd'" "$mlacheck" import "$dir/case.st" --pad-index odd
+check 'into no folder' 3 'none/data: No such file or directory; MLACHECK_DATA' env MLACHECK_DATA="$dir/none/data" \
+    "$mlacheck" import "$dir/case.st"
 check 'a parameter that is none' 2 "--param 'frogs=1'" "$mlacheck" import "$dir/case.st" --param frogs=1
 check 'import' 0 'data=file:' "$mlacheck" import "$dir/case.st" --out "$dir/imported.st" --json
 imported=$("$mlacheck" import "$dir/case.st" | tail -n 1)

@@ -48,7 +48,7 @@ int mla_verb_export(int argc, char **argv)
     int32_t status = mla_exchange_export(tensors, tool, o.out, error);
     mla_tensors_free(tensors);
     if (status != MLA_OK)
-        return mla_options_fail(status == MLA_ERR_NOMEM ? MLA_EXIT_ENVIRONMENT : MLA_EXIT_USAGE,
+        return mla_options_fail(status == MLA_ERR_PARAM ? MLA_EXIT_USAGE : MLA_EXIT_ENVIRONMENT,
                                 "export", "%s", error);
     mla_case_id(&test, id);
     printf("case %.12s written to %s\n", id, o.out);

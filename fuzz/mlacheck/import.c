@@ -83,7 +83,7 @@ int mla_verb_import(int argc, char **argv)
         mla_safetensors_free(&file);
     }
     if (status != MLA_OK)
-        return mla_options_fail(status == MLA_ERR_NOMEM ? MLA_EXIT_ENVIRONMENT : MLA_EXIT_USAGE,
+        return mla_options_fail(status == MLA_ERR_PARAM ? MLA_EXIT_USAGE : MLA_EXIT_ENVIRONMENT,
                                 "import", "%s", error);
     code = o.out == NULL ? 0 : write_case(&test, o.out);
     if (code == 0)

@@ -36,6 +36,7 @@ static const char help[] =
 struct place {
     char path[4096], temporary[4112];
     bool is_stdout, was_interrupted;
+    bool is_kept; /* a device or a pipe, which no file may take the place of */
     FILE *file;
 };
 
@@ -86,6 +87,12 @@ static int open_place(struct place *place)
         place->file = stdout;
         return 0;
     }
+    struct stat there;
+    place->is_kept = stat(place->path, &there) == 0 && !S_ISREG(there.st_mode);
+    if (place->is_kept) {
+        place->file = fopen(place->path, "w");
+        return place->file != NULL ? 0 : cannot_write(place);
+    }
     int fd = mkstemp(place->temporary);
     if (fd < 0)
         return cannot_write(place);
@@ -106,13 +113,15 @@ static int close_place(struct place *place, int code)
 {
     if (place->is_stdout)
         return code; /* main looks after its errors */
-    if (code == 0 &&
-        (ferror(place->file) || fflush(place->file) != 0 || fsync(fileno(place->file))))
+    if (code == 0 && (ferror(place->file) || fflush(place->file) != 0 ||
+                      (!place->is_kept && fsync(fileno(place->file)) != 0)))
         code = cannot_write(place);
     if (fclose(place->file) != 0 && code == 0)
         code = cannot_write(place);
     if (code == 0 && mla_interrupted && !place->was_interrupted)
         code = MLA_EXIT_INTERRUPTED;
+    if (place->is_kept)
+        return code;
     if (code == 0 && rename(place->temporary, place->path) != 0)
         code = cannot_write(place);
     if (code != 0)

@@ -34,6 +34,14 @@ check 'SARIF' 0 '"version":"2.1.0"' "$mlacheck" report --db "$db" --format sarif
 check 'into a file' 0 "report: $dir/o.csv" "$mlacheck" report --db "$db" --format csv --out "$dir/o.csv"
 check 'which has it' 0 'op,kernel,' head -n 1 "$dir/o.csv"
 
+# what is no file stays what it is
+mkfifo "$dir/pipe"
+cat "$dir/pipe" >"$dir/read" &
+check 'into a pipe' 0 "report: $dir/pipe" timeout 60 "$mlacheck" report --db "$db" --format csv --out "$dir/pipe"
+check 'which stays one' 0 '' test -p "$dir/pipe"
+if [ -p "$dir/pipe" ]; then wait; else kill $!; fi
+check 'and had it' 0 'op,kernel,' head -n 1 "$dir/read"
+
 # a second run of the same case
 "$mlacheck" run --kernel scalar --case "$line" --in-process --db "$db" >/dev/null 2>&1
 check 'compared' 0 '"compared":1' "$mlacheck" report --db "$db" --out "$dir/o.html" --json
