@@ -21,6 +21,7 @@
 #include "fuzz/mlacheck/options.h"
 #include "fuzz/mlacheck/table.h"
 #include "fuzz/model_file.h"
+#include "results/report_text.h"
 
 static const char help[] =
     "usage: mlacheck judge F.safetensors --result OUT.safetensors --model FILE|NAME [flags]\n\n"
@@ -227,10 +228,14 @@ static int finish(const struct judge *j)
     mla_counts_add(&counts, &j->verdict);
     mla_table_print(stdout, j->store, MLA_VIEW_SUMMARY, NULL);
     mla_counts_print(&counts, 0);
-    printf("executed: %s\n", j->spec);
+    fputs("executed: ", stdout);
+    mla_text_plain(stdout, j->spec);
+    putchar('\n');
     if (j->options.json) {
         mla_counts_print_json(&counts, 0);
-        printf(",\"executed\":[\"%s\"],\"skipped\":[]}\n", j->spec);
+        fputs(",\"executed\":[", stdout);
+        mla_text_json(stdout, j->spec);
+        fputs("],\"skipped\":[]}\n", stdout);
     }
     return mla_counts_exit("judge", &counts);
 }

@@ -62,6 +62,9 @@ fi
 "$mlacheck" show run $'\e[31m' --db "$dir/1.db" 2>"$dir/said"
 check 'a loud word' 0 '[31m' cat "$dir/said"
 check 'in a complaint' 1 '' env LC_ALL=C grep -q '[[:cntrl:]]' "$dir/said"
+"$mlacheck" $'\e[31m' 2>&1 | head -n 1 >"$dir/said"
+check 'a loud verb' 0 "[31m' is not known" cat "$dir/said"
+check 'in the complaint about it' 1 '' env LC_ALL=C grep -q '[[:cntrl:]]' "$dir/said"
 
 # a failure by a relation is not fixed by not looking at it
 floored=("$mlacheck" run --kernel fault:rows-per-thread-floored --random 3 --op ring --db "$dir/rel.db")
