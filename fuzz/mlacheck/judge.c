@@ -47,7 +47,7 @@ static const char help[] =
     "  --oracle WHICH    fast (default), or definition: the plain evaluation in MPFR\n"
     "  --db FILE         default results/mlacheck.db; the verdict is stored as of kernel "
     "file:NAME\n"
-    "  --json            end with one JSON object of counts, as run does\n"
+    "  --json            end with one JSON object of counts, as run does, and the rows there are\n"
     "  --verbose         a line for a pass too\n\n"
     "exit: 0 passed, 1 a fault, 2 bad usage or input, 3 environment, 77 nothing could be judged\n\n"
     "example: mlacheck judge case.safetensors --result out.safetensors --model plain-f32\n";
@@ -228,12 +228,16 @@ static int finish(const struct judge *j)
     mla_counts_add(&counts, &j->verdict);
     mla_table_print(stdout, j->store, MLA_VIEW_SUMMARY, NULL);
     mla_counts_print(&counts, 0);
+    int64_t all = mla_rows_all(&j->test);
+    printf("%" PRId64 " of %" PRId64 " rows of the results were judged%s\n", counts.rows_judged,
+           all,
+           j->test.rows != 0 ? " (rows=0 in the case line that is exported asks for all)" : "");
     fputs("executed: ", stdout);
     mla_text_plain(stdout, j->spec);
     putchar('\n');
     if (j->options.json) {
         mla_counts_print_json(&counts, 0);
-        fputs(",\"executed\":[", stdout);
+        printf(",\"rows\":%" PRId64 ",\"executed\":[", all);
         mla_text_json(stdout, j->spec);
         fputs("],\"skipped\":[]}\n", stdout);
     }
