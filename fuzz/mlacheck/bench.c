@@ -238,7 +238,8 @@ static int measure(struct mla_bench *bench)
 
 static int finish(struct mla_bench *bench, int code)
 {
-    if (mla_store_end_run(bench->store) != MLA_STORE_OK && code == 0)
+    bool is_whole = code == 0 && !mla_interrupted;
+    if (mla_build_end_run(bench->store, is_whole) != MLA_STORE_OK && code == 0)
         code =
             mla_options_fail(MLA_EXIT_ENVIRONMENT, "bench", "%s", mla_store_message(bench->store));
     if (code != 0)

@@ -129,6 +129,11 @@ int32_t mla_build_begin_run(struct mla_store *store, int argc, char **argv, cons
     return status;
 }
 
+int32_t mla_build_end_run(struct mla_store *store, bool is_whole)
+{
+    return is_whole ? mla_store_end_run(store) : mla_store_flush(store);
+}
+
 bool mla_build_versions(char *text, size_t text_bytes)
 {
     char oracle[128], store[128], json[64];

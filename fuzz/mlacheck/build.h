@@ -17,6 +17,9 @@ void mla_build_cpu(char *text, size_t text_bytes);
  * are stored, and with each plug-in among the kernels (comma separated) the hash of its file. seed may be MLA_STORE_NULL. The status is the store's. */
 int32_t mla_build_begin_run(struct mla_store *store, int argc, char **argv, const char *kernels,
                             int64_t seed, int64_t *run_id);
+/* Write what is buffered, and end the run where it is whole: one that an interruption cut off stays without an
+ * end, as one that was killed, so that whoever reads it knows that what it did not reach is not gone. */
+int32_t mla_build_end_run(struct mla_store *store, bool is_whole);
 
 /*
  * Compare the versions of the libraries' headers with those of the libraries in use. text lists

@@ -264,6 +264,8 @@ kill -INT $!
 wait $!
 check 'bench ends at Ctrl-C' 0 '' test $? -eq 130
 check 'what was timed until then is stored' 0 'sparse-tiny' "$mlacheck" show bench --db "$dir/int.db"
+check 'as of a run without an end' 0 '{"field":"ended","value":null}' "$mlacheck" show run 1 --db "$dir/int.db" --json
+check 'which others have' 0 '{"field":"ended","value":"20' "$mlacheck" show run 1 --db "$dir/bench.db" --json
 
 # Ctrl-C: what was judged is stored; kill -9: the database is whole, the case is told of once and no finding
 in_flight() { # database, process: until its first case has begun; a busy machine may take long
@@ -277,7 +279,7 @@ in_flight "$db" $!
 sleep 0.5
 kill -INT $!
 wait $!
-check 'database after Ctrl-C' 0 'ended' "$mlacheck" show run --db "$db"
+check 'database after Ctrl-C' 0 '{"field":"ended","value":null}' "$mlacheck" show run --db "$db" --json
 for i in 1 2 3; do
     "$mlacheck" run --db "$dir/killed.db" --random 2000 --kernel scalar >/dev/null 2>&1 &
     in_flight "$dir/killed.db" $!

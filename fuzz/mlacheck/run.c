@@ -362,13 +362,10 @@ static int begin(struct run *run, int argc, char **argv)
     return 0;
 }
 
-/* A run that was interrupted has no end in the database, as one that was killed: whoever reads it knows
- * that what it did not reach is not gone. */
 static int finish(struct run *run)
 {
     const struct mla_counts *n = &run->counts;
-    int32_t status = run->left > 0 ? mla_store_flush(run->store) : mla_store_end_run(run->store);
-    if (status != MLA_STORE_OK)
+    if (mla_build_end_run(run->store, run->left == 0) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "%s", mla_store_message(run->store));
     mla_table_print(stdout, run->store, MLA_VIEW_SUMMARY, NULL);
     mla_counts_print(n, run->slow_skipped);

@@ -303,7 +303,7 @@ static void print_json(const struct selfcheck *check)
 static int finish(struct selfcheck *check)
 {
     int64_t judged = 0, faults = check->certain + check->improbable + check->broken;
-    if (mla_store_end_run(check->store) != MLA_STORE_OK)
+    if (mla_build_end_run(check->store, check->done == check->options.number) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "selfcheck", "%s",
                                 mla_store_message(check->store));
     for (size_t f = 0; f < FAMILIES_MAX; f++)
