@@ -69,6 +69,17 @@ check 'the example plug-in' 0 '"passed":1' "$mlacheck" run --db "$db" \
 check 'its file is stored with the run' 0 \
     "example_plugin.so:example@$(sha256sum "$plugins/example_plugin.so" | cut -c1-12)\"" \
     "$mlacheck" list runs --db "$db" --json
+mkdir "$dir/a,b" "$dir/lib.so:1"
+for folder in a,b lib.so:1; do
+    cp "$plugins/example_plugin.so" "$dir/$folder/k.so"
+    check "and where its folder is $folder" 0 "2 judged: 2 passed" "$mlacheck" run --db "$dir/$folder.db" --kernel scalar \
+        --kernel "$dir/$folder/k.so" --case "$line" --no-relations
+    check "in the database, $folder" 0 "\"scalar,$dir/$folder/k.so:example@$(sha256sum "$plugins/example_plugin.so" | cut -c1-12)\"" \
+        "$mlacheck" list runs --db "$dir/$folder.db" --json
+    check "in a report, $folder" 0 ", file $(sha256sum "$plugins/example_plugin.so" | cut -c1-12), " \
+        "$mlacheck" report --format md --db "$dir/$folder.db"
+done
+check 'a name with .so in it is no file' 2 'no such kernel' "$mlacheck" run --db "$db" --kernel my.sound --case "$line"
 check 'a refusal' 0 '"refused":1' "$mlacheck" run --db "$db" --kernel scalar \
     --case "${line/ set=-/ set=queries@0:0}" --json
 check 'a fault' 1 'FAIL sparse/fault:canary-nan' "$mlacheck" run --db "$db" \
