@@ -16,6 +16,7 @@
 #include "fuzz/exchange.h"
 #include "fuzz/exchange_result.h"
 #include "fuzz/import_internal.h"
+#include "fuzz/judge.h"
 
 #define ROWS_WHOLE  1024 /* of a case with more (head, row) pairs a sample is judged */
 #define ROWS_SAMPLE 256
@@ -295,10 +296,7 @@ static int32_t finish(struct mla_import *import)
 {
     char hash[MLA_CASE_ID_BYTES];
     struct mla_case *test = import->test;
-    bool is_ring = test->op == MLA_OP_RING;
-    int64_t pairs = is_ring ? test->ring.batch * test->ring.heads * test->ring.q_rows
-                            : test->sparse.queries * test->sparse.heads;
-    test->rows = pairs > ROWS_WHOLE ? ROWS_SAMPLE : 0;
+    test->rows = mla_rows_all(test) > ROWS_WHOLE ? ROWS_SAMPLE : 0;
     if (mla_case_problem(test, INT64_MAX, import->error) != NULL)
         return MLA_ERR_PARAM;
     int32_t status = mla_data_store(&import->made, hash, import->error, MLA_IMPORT_ERROR_MAX);
