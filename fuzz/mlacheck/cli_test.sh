@@ -92,6 +92,11 @@ check 'the reproduction line names the oracle' 1 \
 check 'the stored one too' 0 \
     "mlacheck run --kernel fault:canary-nan --oracle definition --case 'sparse" \
     "$mlacheck" list findings --db "$dir/plain.db" --json
+mkdir "$dir/it's {a,b}#"
+cp "$plugins/bad/mla_bad_call_status.so" "$dir/it's {a,b}#/k.so"
+check 'the line of a path that a shell would split' 1 'out of luck' bash -c \
+    "eval \"\$('$mlacheck' run --db '$dir/quoted.db' --kernel \"\$1\" --case '$line' |
+        sed -n 's|^  repro: mlacheck|\"$mlacheck\"|p') --db '$dir/quoted.db'\"" - "$dir/it's {a,b}#/k.so"
 check 'a crash' 1 '"crashed":1' "$mlacheck" run --db "$db" \
     --kernel "$plugins/bad/mla_bad_call_crash.so" --case "$line" --json
 # A kernel that this CPU cannot run is named, in words, JSON and store, and never called.

@@ -21,6 +21,7 @@
 #include "fuzz/mlacheck/options.h"
 #include "fuzz/mlacheck/table.h"
 #include "fuzz/model_file.h"
+#include "fuzz/record.h"
 #include "results/report_text.h"
 
 static const char help[] =
@@ -168,25 +169,14 @@ static int make_subject(struct judge *j)
     return status == MLA_OK ? 0 : fail("--result", error);
 }
 
-/* A word of a shell, after a space. */
-static void append_word(char text[MLA_REPRO_MAX], const char *word)
-{
-    size_t n = strlen(text);
-    bool plain = *word != '\0' && strcspn(word, "*?[]{}'\" $;&|<>()\\`#~!\n\t\r") == strlen(word);
-    n += (size_t)snprintf(text + n, MLA_REPRO_MAX - n, plain ? " " : " '");
-    for (; *word != '\0' && n + 8 < MLA_REPRO_MAX; word++)
-        n += (size_t)snprintf(text + n, MLA_REPRO_MAX - n, *word == '\'' ? "'\\''" : "%c", *word);
-    snprintf(text + n, MLA_REPRO_MAX - n, plain ? "" : "'");
-}
-
 static void make_repro(struct judge *j)
 {
     snprintf(j->repro, sizeof j->repro, "mlacheck judge");
-    append_word(j->repro, j->options.words[0]);
-    append_word(j->repro, "--result");
-    append_word(j->repro, j->options.result);
-    append_word(j->repro, "--model");
-    append_word(j->repro, j->options.model);
+    mla_record_append_word(j->repro, j->options.words[0]);
+    mla_record_append_word(j->repro, "--result");
+    mla_record_append_word(j->repro, j->options.result);
+    mla_record_append_word(j->repro, "--model");
+    mla_record_append_word(j->repro, j->options.model);
     if (j->options.plain_oracle)
         strncat(j->repro, " --oracle definition", sizeof j->repro - strlen(j->repro) - 1);
 }
