@@ -32,6 +32,7 @@
 #include "fuzz/mlacheck/progress.h"
 #include "fuzz/mlacheck/table.h"
 #include "fuzz/number.h"
+#include "results/report_text.h"
 
 static const char help[] =
     "usage: mlacheck fuzz [--op ring|sparse|reject|all] [--time S] [--jobs N] [flags]\n\n"
@@ -408,7 +409,12 @@ static int print_finding(void *context, int columns_n, const char *const *names,
                 text[k] = values[c];
     if (strcmp(text[4], p->since) < 0 || strncmp(text[0], p->kernel, strlen(p->kernel)) != 0)
         return 0;
-    printf("  %s %s: %s\n    repro: %s\n", text[0], text[1], text[2], text[3]);
+    static const char *const before[] = {"  ", " ", ": ", "\n    repro: "};
+    for (int k = 0; k < 4; k++) {
+        fputs(before[k], stdout);
+        mla_text_plain(stdout, text[k]);
+    }
+    putchar('\n');
     return ++p->n == FINDINGS_MAX;
 }
 

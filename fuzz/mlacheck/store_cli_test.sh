@@ -56,6 +56,10 @@ if command -v sqlite3 >/dev/null; then
     "$mlacheck" list runs --db "$dir/loud.db" >"$dir/said"
     check 'a loud command' 0 '[31mred' cat "$dir/said"
     check 'in a table' 1 '' env LC_ALL=C grep -q $'[[:cntrl:]]\\|\xc2[\x80-\x9f]' "$dir/said"
+    sqlite3 "$dir/loud.db" "UPDATE testcase SET line = char(27) || '[31m' || line WHERE num = 1"
+    "$mlacheck" show case "$(sqlite3 "$dir/loud.db" 'SELECT id FROM testcase WHERE num = 1')" --db "$dir/loud.db" >"$dir/said"
+    check 'a loud case' 0 '[31m' cat "$dir/said"
+    check 'shown' 1 '' env LC_ALL=C grep -q $'[[:cntrl:]]\\|\xc2[\x80-\x9f]' "$dir/said"
 else
     echo 'store_cli_test: no sqlite3: files of older and newer versions are not merged, none that is loud is listed'
 fi
