@@ -75,7 +75,11 @@ code=$?
 check 'its exit code' 0 '' test "$code" -eq 130
 check 'interrupted' 0 '"interrupted":true' tail -1 "$dir/stopped"
 check 'the run has no end' 0 '{"field":"ended","value":null}' "$mlacheck" show run 1 --db "$dir/stopped.db" --json
-check 'nobody is left running' 1 '' pgrep -f "$dir/[s]topped.db"
+if command -v pgrep >/dev/null; then
+    check 'nobody is left running' 1 '' pgrep -f "$dir/[s]topped.db"
+else
+    echo 'faults_cli_test: no pgrep: whether somebody is left running is not looked at'
+fi
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
