@@ -126,6 +126,7 @@ static void report_mismatch(struct selfcheck *check, const struct mla_case *test
     if (check->mismatches++ >= ACCUSATIONS_MAX)
         return;
     mla_case_format(test, line);
+    mla_progress_clear(&check->progress);
     printf("MISMATCH the two evaluations of the definition differ by %.3g of their radii\n"
            "  repro: mlacheck run --kernel scalar --case '%s'\n",
            ratio, line);
@@ -138,6 +139,7 @@ static void report_contradiction(struct selfcheck *check, const struct mla_case 
     if (check->oracle_failed++ >= ACCUSATIONS_MAX)
         return;
     mla_case_format(test, line);
+    mla_progress_clear(&check->progress);
     printf("CONTRADICTION %s\n  repro: %s\n", verdict->reason,
            mla_record_repro(spec, line, false, repro));
 }
