@@ -240,7 +240,7 @@ static int32_t add_rank(struct mla_import *import, int64_t rank)
     return MLA_OK;
 }
 
-int32_t mla_import_ring(struct mla_import *import)
+static int32_t import_ring(struct mla_import *import)
 {
     struct mla_ring_args *a = &import->test->ring;
     char name[MLA_EXCHANGE_NAME_MAX];
@@ -316,7 +316,7 @@ int32_t mla_import(const struct mla_safetensors *file, const struct mla_import_o
                                                                      : choose_op(&import);
     status = status != MLA_OK ? status : set_params(&import);
     if (status == MLA_OK)
-        status = test->op == MLA_OP_RING ? mla_import_ring(&import) : mla_import_sparse(&import);
+        status = test->op == MLA_OP_RING ? import_ring(&import) : mla_import_sparse(&import);
     status = status != MLA_OK ? status : check_used(&import);
     status = status != MLA_OK ? status : finish(&import);
     for (size_t i = 0; i < import.made.n; i++)
