@@ -16,6 +16,7 @@
 #include "fuzz/exchange.h"
 #include "fuzz/exchange_result.h"
 #include "fuzz/import_internal.h"
+#include "fuzz/judge.h"
 
 #define ROWS_WHOLE  1024 /* of a case with more (head, row) pairs a sample is judged */
 #define ROWS_SAMPLE 256
@@ -239,7 +240,7 @@ static int32_t add_rank(struct mla_import *import, int64_t rank)
     return MLA_OK;
 }
 
-int32_t mla_import_ring(struct mla_import *import)
+static int32_t import_ring(struct mla_import *import)
 {
     struct mla_ring_args *a = &import->test->ring;
     char name[MLA_EXCHANGE_NAME_MAX];
@@ -295,10 +296,7 @@ static int32_t finish(struct mla_import *import)
 {
     char hash[MLA_CASE_ID_BYTES];
     struct mla_case *test = import->test;
-    bool is_ring = test->op == MLA_OP_RING;
-    int64_t pairs = is_ring ? test->ring.batch * test->ring.heads * test->ring.q_rows
-                            : test->sparse.queries * test->sparse.heads;
-    test->rows = pairs > ROWS_WHOLE ? ROWS_SAMPLE : 0;
+    test->rows = mla_rows_all(test) > ROWS_WHOLE ? ROWS_SAMPLE : 0;
     if (mla_case_problem(test, INT64_MAX, import->error) != NULL)
         return MLA_ERR_PARAM;
     int32_t status = mla_data_store(&import->made, hash, import->error, MLA_IMPORT_ERROR_MAX);
@@ -318,7 +316,7 @@ int32_t mla_import(const struct mla_safetensors *file, const struct mla_import_o
                                                                      : choose_op(&import);
     status = status != MLA_OK ? status : set_params(&import);
     if (status == MLA_OK)
-        status = test->op == MLA_OP_RING ? mla_import_ring(&import) : mla_import_sparse(&import);
+        status = test->op == MLA_OP_RING ? import_ring(&import) : mla_import_sparse(&import);
     status = status != MLA_OK ? status : check_used(&import);
     status = status != MLA_OK ? status : finish(&import);
     for (size_t i = 0; i < import.made.n; i++)

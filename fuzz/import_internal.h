@@ -34,8 +34,7 @@ struct mla_safetensor *mla_import_add(struct mla_import *import, const char *nam
 int32_t mla_import_columns(const struct mla_import *import, const struct mla_safetensor *from,
                            int64_t first, int64_t width, uint16_t *to);
 
-/* The tensors of each operation, when the parameters are known. */
-int32_t mla_import_ring(struct mla_import *import);
+/* The tensors of the sparse operation, when the parameters are known. */
 int32_t mla_import_sparse(struct mla_import *import);
 
 #endif

@@ -72,6 +72,31 @@ static void exported_cases_come_back(void **state)
     }
 }
 
+/* Of many rows some are judged, counted over all ranks: 2 x 9 x 64 here. */
+static void many_rows_are_sampled(void **state)
+{
+    static const char line[] =
+        "ring v=1 R=2 B=1 H=%d Nq=64 Nk=64 Bk=1 G=128 Bg=1 DH=64 DV=32 L=128 scale=- balanced=0 "
+        "slot=- P=- topology=ring links=1 q_chunk=32 k_chunk=32 threads=0 family=upstream "
+        "region=normal amount=0 poison=nan future=- stats=0 seed=1 rows=0 row_seed=1 slow=0 set=- "
+        "put=-";
+    (void)state;
+    for (int heads = 8; heads <= 9; heads++) {
+        char text[MLA_CASE_LINE_MAX];
+        struct mla_case test, again;
+        struct mla_safetensors file;
+        snprintf(text, sizeof text, line, heads);
+        assert_int_equal(mla_case_parse(text, strlen(text), &test, error), MLA_OK);
+        struct mla_tensors *t = tensors_of(&test);
+        assert_int_equal(mla_exchange_export(t, "", path, error), MLA_OK);
+        assert_int_equal(mla_safetensors_read(path, &file, error, sizeof error), MLA_OK);
+        assert_int_equal(mla_import(&file, &plain, &again, error), MLA_OK);
+        assert_int_equal(again.rows, heads == 8 ? 0 : 256);
+        mla_safetensors_free(&file);
+        mla_tensors_free(t);
+    }
+}
+
 /* ---- files made by hand ---- */
 
 #define S    3
@@ -333,6 +358,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exported_cases_come_back),
+        cmocka_unit_test(many_rows_are_sampled),
         cmocka_unit_test(padding_is_no_key),
         cmocka_unit_test(padding_and_an_offset),
         cmocka_unit_test(refusals),

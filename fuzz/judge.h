@@ -125,6 +125,9 @@ void mla_subject_judge_results(struct mla_subject *subject, const struct mla_ker
 /* The tensors of a subject, to put results into. */
 struct mla_tensors *mla_subject_tensors(struct mla_subject *subject);
 
+/* All rows that a call of the case has: pairs of a head and a query row. */
+int64_t mla_rows_all(const struct mla_case *test);
+
 /* Row-energy tests that judging one kernel on this case can make; 0 where signs are no coins. */
 double mla_judge_row_tests(const struct mla_case *test);
 

@@ -23,8 +23,7 @@ struct mla_subject {
 struct mla_row *mla_rows_draw(const struct mla_case *test, int64_t *rows_n);
 /* rows.c: how many that are. */
 int64_t mla_rows_count(const struct mla_case *test);
-/* rows.c: all rows of a call, and the i-th of them: by rank, batch entry, head, row. */
-int64_t mla_rows_all(const struct mla_case *test);
+/* rows.c: the i-th of all rows of a call: by rank, batch entry, head, row. */
 struct mla_row mla_rows_at(const struct mla_case *test, int64_t i);
 /* rows.c: compute all truths that are missing, on that many threads, in MPFR (plain) or fast.
  * MLA_OK or the oracle's status. */

@@ -155,21 +155,12 @@ static bool judge_row(const struct mla_tensors *t, struct mla_row row,
 /* The next row, from *number on in a count over all rows, whose output holds NaN or Inf. */
 static bool next_suspect(const struct mla_tensors *t, int64_t *number, struct mla_row *row)
 {
-    bool is_ring = t->test.op == MLA_OP_RING;
-    int64_t heads = is_ring ? t->ring.heads : t->sparse.heads;
-    int64_t rows = is_ring ? t->ring.q_rows : t->sparse.queries;
-    int64_t per_rank = (is_ring ? t->ring.batch : 1) * heads * rows;
-    int64_t all = per_rank * (is_ring ? t->ring.ring_size : 1);
-    int64_t columns = mla_case_value_width(&t->test);
+    int64_t all = mla_rows_all(&t->test), columns = mla_case_value_width(&t->test);
     for (; *number < all; ++*number) {
-        int64_t n = *number, inside = n % per_rank;
-        *row = (struct mla_row){.rank = n / per_rank,
-                                .batch = inside / (heads * rows),
-                                .head = inside / rows % heads,
-                                .row = inside % rows};
-        const uint16_t *out = is_ring ? t->out[row->rank] : t->sparse.out;
+        *row = mla_rows_at(&t->test, *number);
+        const uint16_t *out = mla_judge_row_of(t, *row); /* in whatever order its columns are */
         for (int64_t c = 0; c < columns; c++)
-            if ((out[mla_judge_place(t, *row, c)] & 0x7f80u) == 0x7f80u) {
+            if ((out[c] & 0x7f80u) == 0x7f80u) {
                 ++*number;
                 return true;
             }

@@ -130,6 +130,13 @@ size_t mla_kernels_plugin(const char *spec)
     return n > 3 && strcmp(spec + n - 3, ".so") == 0 ? n : 0;
 }
 
+bool mla_kernels_is_path(const char *spec)
+{
+    bool prefixed = strncmp(spec, FAULT_PREFIX, strlen(FAULT_PREFIX)) == 0 ||
+                    strncmp(spec, ADVERSARY_PREFIX, strlen(ADVERSARY_PREFIX)) == 0;
+    return !prefixed && (strchr(spec, '/') != NULL || mla_kernels_plugin(spec) > 0);
+}
+
 static int32_t add_plugin(struct mla_kernel_list *kernels, const char *spec, char *error,
                           size_t error_bytes)
 {
@@ -163,12 +170,11 @@ static int32_t add_plugin(struct mla_kernel_list *kernels, const char *spec, cha
 int32_t mla_kernels_add(struct mla_kernel_list *kernels, const char *spec, char *error,
                         size_t error_bytes)
 {
-    bool is_path = strchr(spec, '/') != NULL || mla_kernels_plugin(spec) > 0;
     if (strncmp(spec, FAULT_PREFIX, strlen(FAULT_PREFIX)) == 0)
         return add_faults(kernels, spec + strlen(FAULT_PREFIX), error, error_bytes);
     if (strncmp(spec, ADVERSARY_PREFIX, strlen(ADVERSARY_PREFIX)) == 0)
         return add_adversaries(kernels, spec + strlen(ADVERSARY_PREFIX), error, error_bytes);
-    if (is_path)
+    if (mla_kernels_is_path(spec))
         return add_plugin(kernels, spec, error, error_bytes);
     return add_builtin(kernels, spec, error, error_bytes);
 }

@@ -36,6 +36,9 @@ int32_t mla_kernels_add(struct mla_kernel_list *kernels, const char *spec, char 
 /* The length of the path in PATH.so or PATH.so:NAME; 0: spec is neither. */
 size_t mla_kernels_plugin(const char *spec);
 
+/* Does the spec mean a file, by its ending or by a slash? */
+bool mla_kernels_is_path(const char *spec);
+
 /* Can it run on this CPU? One that cannot is named as skipped, never counted as passed. */
 bool mla_kernel_is_usable(const struct mla_kernel *kernel);
 

@@ -92,12 +92,37 @@ void mla_record_case(const struct mla_case *test, const char *line, struct mla_s
         record_sparse(&test->sparse, row);
 }
 
+void mla_record_append_word(char text[MLA_REPRO_MAX], const char *word)
+{
+    static const char quote[] = "'\\''"; /* within quotes */
+    size_t n = strlen(text), most = MLA_REPRO_MAX - sizeof quote - 2;
+    bool plain = *word != '\0' && strcspn(word, "*?[]{}'\" $;&|<>()\\`#~!\n\t\r") == strlen(word);
+    if (n >= most)
+        return;
+    text[n++] = ' ';
+    if (!plain)
+        text[n++] = '\'';
+    for (; *word != '\0' && n < most; word++) {
+        if (*word == '\'') {
+            memcpy(text + n, quote, sizeof quote - 1);
+            n += sizeof quote - 1;
+        } else {
+            text[n++] = *word;
+        }
+    }
+    if (!plain)
+        text[n++] = '\'';
+    text[n] = '\0';
+}
+
 const char *mla_record_repro(const char *spec, const char *line, bool plain_oracle,
                              char text[MLA_REPRO_MAX])
 {
-    bool plain = strcspn(spec, "*?[]'\" $;&|<>()\\") == strlen(spec);
-    snprintf(text, MLA_REPRO_MAX, "mlacheck run --kernel %s%s%s%s --case '%s'", plain ? "" : "'",
-             spec, plain ? "" : "'", plain_oracle ? " --oracle definition" : "", line);
+    snprintf(text, MLA_REPRO_MAX, "mlacheck run --kernel");
+    mla_record_append_word(text, spec);
+    size_t n = strlen(text);
+    snprintf(text + n, MLA_REPRO_MAX - n, "%s --case", plain_oracle ? " --oracle definition" : "");
+    mla_record_append_word(text, line);
     return text;
 }
 

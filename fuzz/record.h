@@ -22,8 +22,10 @@ void mla_counts_add(struct mla_counts *counts, const struct mla_verdict *verdict
 /* The store's view of a case. line must outlive the result. */
 void mla_record_case(const struct mla_case *test, const char *line, struct mla_store_case *row);
 
-/* "mlacheck run --kernel 'SPEC' --case 'LINE'", with --oracle definition if plain; returns text. */
 #define MLA_REPRO_MAX (MLA_CASE_LINE_MAX + 340)
+/* A space and a word of a shell, quoted where it has to be; cut where there is no room. */
+void mla_record_append_word(char text[MLA_REPRO_MAX], const char *word);
+/* "mlacheck run --kernel SPEC --case 'LINE'", with --oracle definition if plain; returns text. */
 const char *mla_record_repro(const char *spec, const char *line, bool plain_oracle,
                              char text[MLA_REPRO_MAX]);
 

@@ -190,7 +190,19 @@ static char *repro_of_finding(struct mla_report *report, const char *kernel, int
     return text;
 }
 
-static char *repro_of_run(const char *kernel, const char *line)
+/* Did the last verdict that accuses the kernel find it by a relation? */
+static bool fails_by_relation(struct mla_report *report, const char *kernel, int64_t testcase)
+{
+    sqlite3_stmt *stmt = mla_sql_get(report->store, MLA_SQL_REPORT_RELATION);
+    bool by_relation = stmt != NULL && sqlite3_bind_int64(stmt, 1, testcase) == SQLITE_OK &&
+                       mla_sql_bind_text(stmt, 2, kernel) == 0 &&
+                       sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_bytes(stmt, 0) > 0;
+    (void)sqlite3_reset(stmt);
+    return by_relation;
+}
+
+/* With all relations where one of them shows the fault: which ones are dear is not for the store to know. */
+static char *repro_of_run(const char *kernel, const char *line, bool relations)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -202,6 +214,7 @@ static char *repro_of_run(const char *kernel, const char *line)
     mla_text_shell(file, kernel);
     fputs(" --case ", file);
     mla_text_shell(file, line);
+    fputs(relations ? " --relations" : "", file);
     if (fclose(file) != 0) {
         free(text);
         return NULL;
@@ -216,7 +229,9 @@ char *mla_report_repro(struct mla_report *report, const struct mla_subject *subj
         return NULL;
     }
     char *text = repro_of_finding(report, subject->kernel, row->num);
-    return text != NULL ? text : repro_of_run(subject->kernel, row->line);
+    return text != NULL ? text
+                        : repro_of_run(subject->kernel, row->line,
+                                       fails_by_relation(report, subject->kernel, row->num));
 }
 
 static bool is_graver(const struct mla_subject *a, const struct mla_subject *b)

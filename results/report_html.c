@@ -93,7 +93,7 @@ void mla_page_repro(struct mla_page *page, const struct mla_subject *subject, in
 }
 
 /* Every case that was pointed to, once, with the kernels that were meant. */
-void mla_page_cases(struct mla_page *page)
+static void write_cases(struct mla_page *page)
 {
     struct mla_report *report = page->report;
     fputs(
@@ -193,7 +193,7 @@ int32_t mla_report_html(struct mla_report *report, FILE *file)
         mla_page_speed(&page);
         mla_page_findings(&page);
         write_notes(&page);
-        mla_page_cases(&page);
+        write_cases(&page);
         fputs("</main>\n</body>\n</html>\n", file);
     }
     free(page.refs);

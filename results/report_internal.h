@@ -187,7 +187,8 @@ char *mla_report_build(const struct mla_report *report, size_t rank,
 char *mla_subject_name(const struct mla_subject *subject);
 /*
  * The line that shows the case again: of a fault the one kept with its finding, which may take --relations or
- * be another command; else `mlacheck run`. To be freed; NULL of NULL or without memory.
+ * be another command; else `mlacheck run`, with --relations where one of them accused the kernel last. To be
+ * freed; NULL of NULL or without memory.
  */
 char *mla_report_repro(struct mla_report *report, const struct mla_subject *subject,
                        const struct mla_case_row *row);

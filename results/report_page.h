@@ -65,7 +65,6 @@ void mla_page_faults(struct mla_page *page);
 void mla_page_planted(struct mla_page *page);
 void mla_page_speed(struct mla_page *page);
 void mla_page_findings(struct mla_page *page);
-void mla_page_cases(struct mla_page *page);
 
 /* The plots of a report, not yet drawn; NULL without memory. */
 struct mla_plot *mla_page_choose_plots(struct mla_report *report, size_t *plots_n);

@@ -30,15 +30,33 @@ static size_t find_state(struct mla_report *report, const struct mla_run_row *ru
     return state->commit != NULL ? report->states_n++ : MLA_STATE_NONE;
 }
 
-/* The bytes of a kernel's name that are its plug-in's path: up to ".so"; 0: it is built in. */
+/* The bytes of a kernel's name that are its plug-in's path, up to the last ".so" that no slash follows; 0: it is
+ * built in. */
 static size_t path_length(const char *kernel, size_t n)
 {
-    for (size_t i = 3; i <= n; i++) {
+    for (size_t i = n; i >= 3 && (i == n || kernel[i] != '/'); i--) {
         if (strncmp(&kernel[i - 3], ".so", 3) == 0 && (i == n || strchr(":@", kernel[i]) != NULL)) {
             return i;
         }
     }
     return 0;
+}
+
+/* The bytes of the first kernel of a list. A comma may belong to a plug-in's path: so it does where there is a
+ * slash before it and no name yet. */
+static size_t item_length(const char *list)
+{
+    size_t n = strcspn(list, ",");
+    for (size_t at = 0, slash = 0; list[n] == ',' && path_length(list, n) == 0;
+         n += 1 + strcspn(&list[n + 1], ",")) {
+        for (; at < n; at++) {
+            slash = list[at] == '/' ? at : slash;
+        }
+        if (list[slash] != '/' || memchr(&list[slash], ':', n - slash) != NULL) {
+            break;
+        }
+    }
+    return n;
 }
 
 /* The hash at the end of one of the run's kernels; false: there is none. */
@@ -71,7 +89,7 @@ bool mla_report_add_states(struct mla_report *report, struct mla_run_row *run, c
     bool fine = true, only_files = true;
     run->state = MLA_STATE_NONE;
     for (const char *item = kernels; fine; item++) {
-        size_t n = strcspn(item, ","), path = path_length(item, n);
+        size_t n = item_length(item), path = path_length(item, n);
         char file[MLA_STORE_FILE_BYTES];
         if (path > 0 && read_file(item, n, file)) {
             fine = add_file(report, run, item, path, file);

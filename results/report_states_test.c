@@ -124,6 +124,32 @@ static void plugins_are_told_apart_by_their_files(void **state)
     mla_store_close(store);
 }
 
+/* Whatever its path holds: commas, which part kernels, and what looks like another plug-in's. */
+static void plugins_are_found_by_any_path(void **state)
+{
+    static const struct {
+        const char *kernels, *kernel;
+    } runs[] = {{"scalar,/x/a,b,c/k.so:k@0123456789ab", "/x/a,b,c/k.so:k"},
+                {"/lib.so:1/k.so:k@0123456789ab,scalar", "/lib.so:1/k.so:k"},
+                {"/lib.so:1/a,b/k.so:k@0123456789ab", "/lib.so:1/a,b/k.so:k"},
+                {"/x/y:z,./k.so:k@0123456789ab", "./k.so:k"} /* the first has no ending */};
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "path%zu.db", i);
+        struct mla_store *store = test_open(test_path(*state, name));
+        struct mla_store_build build = {"aaaa111", false, "cc", "-O2", "", "any"};
+        struct mla_store_run run = {"run", "a CPU", runs[i].kernels, 1};
+        assert_int_equal(mla_store_begin_run(store, &build, &run, NULL), MLA_STORE_OK);
+        test_report_judge(store, 1, runs[i].kernel, "pass", 0.25);
+        struct mla_report *report = test_report_read(store);
+        char *built = mla_report_build(report, 0, &report->subjects[0]);
+        assert_string_equal(built, "aaaa111, file 0123456789ab");
+        free(built);
+        mla_report_free(report);
+        mla_store_close(store);
+    }
+}
+
 /* Runs of the same second, in whatever order they were merged. */
 static void ties_are_broken_by_name(void **state)
 {
@@ -223,6 +249,7 @@ int main(void)
         cmocka_unit_test(flaky_counts_as_failed),
         cmocka_unit_test(changed_trees_stand_apart),
         cmocka_unit_test(plugins_are_told_apart_by_their_files),
+        cmocka_unit_test(plugins_are_found_by_any_path),
         cmocka_unit_test(ties_are_broken_by_name),
         cmocka_unit_test(never_green_without_a_pass),
         cmocka_unit_test(plots_say_what_is_beyond),

@@ -347,6 +347,15 @@ static void worst_is_one_that_fails(void **state)
     char *text = mla_report_repro(report, s, &row);
     assert_string_equal(text, "mlacheck run it --relations");
     free(text);
+    test_exec(path, "UPDATE finding SET repro = ''"); /* what the verdict says must do */
+    for (int by_relation = 0; by_relation < 2; by_relation++) {
+        text = mla_report_repro(report, s, &row);
+        assert_int_equal(strstr(text, "--case 'ring v=1 $(id)' --relations") != NULL, by_relation);
+        assert_int_equal(strstr(text, "--relations") != NULL, by_relation);
+        free(text);
+        test_exec(path, "UPDATE verdict SET relation = 'threads'");
+    }
+    test_exec(path, "UPDATE finding SET repro = 'mlacheck run it --relations'");
     row.num = s->worst.testcase; /* it passes: no finding */
     text = mla_report_repro(report, s, &row);
     assert_string_equal(text,

@@ -47,7 +47,7 @@ static bool is_case_id(const char id[65])
     return id[64] == '\0';
 }
 
-int32_t mla_queue_check_case(struct mla_store *store, const struct mla_store_case *testcase)
+static int32_t check_case(struct mla_store *store, const struct mla_store_case *testcase)
 {
     if (testcase == NULL) {
         return mla_store_fail(store, MLA_STORE_ERR_WRITE, "testcase is (null)");
@@ -114,7 +114,7 @@ int32_t mla_queue_check_verdict(struct mla_store *store, const struct mla_store_
     if (verdict == NULL) {
         return mla_store_fail(store, MLA_STORE_ERR_WRITE, "verdict is (null)");
     }
-    int32_t status = mla_queue_check_case(store, verdict->testcase);
+    int32_t status = check_case(store, verdict->testcase);
     if (status != MLA_STORE_OK) {
         return status;
     }

@@ -43,8 +43,6 @@ int32_t mla_store_fail(struct mla_store *store, int32_t status, const char *form
 int32_t mla_store_usable(struct mla_store *store);
 /* The time now as an ISO 8601 UTC text. */
 void mla_store_now(char text[MLA_STORE_TIME_BYTES]);
-/* Flush when the batch is full or old enough. A failure leaves everything queued. */
-int32_t mla_store_flush_if_due(struct mla_store *store);
 
 /* Connect to the file, new or ours, in WAL mode; sets path and db. Refuses any other file. */
 int32_t mla_connect(struct mla_store *store, const char *path);

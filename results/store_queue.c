@@ -104,6 +104,19 @@ static int32_t check_running(struct mla_store *store)
     return MLA_STORE_OK;
 }
 
+/* When the batch is full or old enough. A failure leaves everything queued. */
+static int32_t flush_if_due(struct mla_store *store)
+{
+    struct mla_queue *queue = &store->queue;
+    if (queue->fresh_n == 0) {
+        return MLA_STORE_OK;
+    }
+    if (queue->fresh_n < MLA_QUEUE_ROWS && mla_queue_clock_ns() - queue->tried_ns < MLA_QUEUE_NS) {
+        return MLA_STORE_OK;
+    }
+    return mla_store_flush(store);
+}
+
 int32_t mla_store_verdict(struct mla_store *store, const struct mla_store_verdict *verdict)
 {
     int32_t status = check_running(store);
@@ -125,7 +138,7 @@ int32_t mla_store_verdict(struct mla_store *store, const struct mla_store_verdic
     }
     queue->verdicts[queue->verdicts_n++] = copy;
     queue->fresh_n++;
-    return mla_store_flush_if_due(store);
+    return flush_if_due(store);
 }
 
 /* The worse of two ratios: NaN above infinity above numbers; negative means none. */
@@ -207,19 +220,7 @@ int32_t mla_store_tally(struct mla_store *store, const char *op, const char *ker
     }
     tally->n = n > MLA_TALLY_MAX - tally->n ? MLA_TALLY_MAX : tally->n + n;
     tally->max_ratio = worse(tally->max_ratio, max_ratio);
-    return mla_store_flush_if_due(store);
-}
-
-int32_t mla_store_flush_if_due(struct mla_store *store)
-{
-    struct mla_queue *queue = &store->queue;
-    if (queue->fresh_n == 0) {
-        return MLA_STORE_OK;
-    }
-    if (queue->fresh_n < MLA_QUEUE_ROWS && mla_queue_clock_ns() - queue->tried_ns < MLA_QUEUE_NS) {
-        return MLA_STORE_OK;
-    }
-    return mla_store_flush(store);
+    return flush_if_due(store);
 }
 
 void mla_queue_clear(struct mla_queue *queue)

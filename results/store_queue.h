@@ -41,7 +41,6 @@ struct mla_queue {
 
 /* OK when the schema will take the verdict; else ERR_WRITE, the message naming field and value. */
 int32_t mla_queue_check_verdict(struct mla_store *store, const struct mla_store_verdict *verdict);
-int32_t mla_queue_check_case(struct mla_store *store, const struct mla_store_case *testcase);
 int32_t mla_queue_check_tally(struct mla_store *store, const char *op, const char *kernel,
                               const char *verdict, int64_t n);
 /* Does the verdict make a finding? */

@@ -95,6 +95,9 @@ static const char *const texts[MLA_SQL_N] = {
     [MLA_SQL_REPORT_REPRO] = "SELECT repro FROM finding WHERE testcase = ?1 AND kernel = ?2"
                              " AND state <> 'fixed' AND repro <> ''"
                              " ORDER BY last_seen DESC, last_run DESC, id DESC LIMIT 1",
+    [MLA_SQL_REPORT_RELATION] = "SELECT relation FROM verdict WHERE testcase = ?1 AND kernel = ?2"
+                                " AND verdict IN ('fail-certain', 'fail-improbable', 'crash',"
+                                " 'timeout') ORDER BY id DESC LIMIT 1",
 };
 
 /* What a person can do about it; "" where nobody can say. */

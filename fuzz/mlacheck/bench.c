@@ -110,8 +110,8 @@ static int read_kernels(struct mla_bench *bench)
     bench->chosen = o->kernels_n > 0;
     for (int i = 0; i < o->kernels_n; i++)
         if (mla_kernels_add(&bench->kernels, o->kernels[i], error, sizeof error) != MLA_OK)
-            return mla_options_fail(strstr(o->kernels[i], ".so") != NULL ? MLA_EXIT_ENVIRONMENT
-                                                                         : MLA_EXIT_USAGE,
+            return mla_options_fail(mla_kernels_is_path(o->kernels[i]) ? MLA_EXIT_ENVIRONMENT
+                                                                       : MLA_EXIT_USAGE,
                                     "bench", "--kernel: %s", error);
     const char *name;
     for (size_t i = 0; !bench->chosen && (name = mla_bench_kernel_default(i)) != NULL; i++)
@@ -170,19 +170,19 @@ static int read_input(struct mla_bench *bench)
 
 static int begin(struct mla_bench *bench, int argc, char **argv)
 {
-    char cpu[128], kernels[1024] = "";
+    char cpu[128];
     int64_t id;
     bench->store = mla_options_store(&bench->options, "bench");
     if (bench->store == NULL)
         return MLA_EXIT_ENVIRONMENT;
     mla_build_cpu(cpu, sizeof cpu);
     bool called = is_op(bench, "ring") || is_op(bench, "sparse");
-    for (size_t k = 0; called && k < bench->kernels.n; k++)
-        if (mla_kernel_is_usable(bench->kernels.list[k].kernel))
-            snprintf(kernels + strlen(kernels), sizeof kernels - strlen(kernels), "%s%s",
-                     kernels[0] == '\0' ? "" : ",", bench->kernels.list[k].spec);
-    if (mla_build_begin_run(bench->store, argc, argv, kernels[0] != '\0' ? kernels : "none",
-                            MLA_STORE_NULL, &id) != MLA_STORE_OK)
+    char *kernels = called ? mla_build_kernels(&bench->kernels) : strdup("none");
+    if (kernels == NULL)
+        return mla_options_fail(MLA_EXIT_ENVIRONMENT, "bench", "out of memory");
+    int32_t status = mla_build_begin_run(bench->store, argc, argv, kernels, MLA_STORE_NULL, &id);
+    free(kernels);
+    if (status != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "bench", "%s",
                                 mla_store_message(bench->store));
     double peak =
@@ -238,7 +238,8 @@ static int measure(struct mla_bench *bench)
 
 static int finish(struct mla_bench *bench, int code)
 {
-    if (mla_store_end_run(bench->store) != MLA_STORE_OK && code == 0)
+    bool is_whole = code == 0 && !mla_interrupted;
+    if (mla_build_end_run(bench->store, is_whole) != MLA_STORE_OK && code == 0)
         code =
             mla_options_fail(MLA_EXIT_ENVIRONMENT, "bench", "%s", mla_store_message(bench->store));
     if (code != 0)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fuzz/kernels.h"
 #include "fuzz/mlacheck/bisect.h"
 #include "fuzz/mlacheck/build.h"
 
@@ -94,8 +95,8 @@ static int read_case(struct mla_bisect *b)
 /* "a/b.so:name": a plug-in's kernel goes by its name, for every commit has a plug-in of its own. */
 static const char *plain_name(const char *spec)
 {
-    const char *cut = strstr(spec, ".so:");
-    return cut == NULL ? spec : cut + 4;
+    size_t n = mla_kernels_plugin(spec);
+    return n > 0 && spec[n] == ':' ? spec + n + 1 : spec;
 }
 
 /* The kernel of the case's findings, if all are of one. */

@@ -6,11 +6,11 @@
  * anew judges anew (what was built for it to judge stays).
  */
 #include <inttypes.h>
-#include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz/kernels.h"
 #include "fuzz/mlacheck/bisect.h"
 #include "fuzz/mlacheck/build.h"
 #include "fuzz/record.h"
@@ -64,44 +64,22 @@ int mla_bisect_store(struct mla_bisect *b, const struct mla_store_step *step)
 
 /* ---- its name ---- */
 
-/* SHA-256 of a file. false, and hex "": it cannot be opened. */
-static bool file_hash(const char *path, char hex[65])
-{
-    struct sha256_ctx hash;
-    uint8_t bytes[65536], digest[SHA256_DIGEST_SIZE];
-    FILE *file = fopen(path, "rbe");
-    size_t n;
-    hex[0] = '\0';
-    if (file == NULL)
-        return false;
-    sha256_init(&hash);
-    while ((n = fread(bytes, 1, sizeof bytes, file)) > 0)
-        sha256_update(&hash, n, bytes);
-    fclose(file);
-    sha256_digest(&hash, sizeof digest, digest);
-    for (size_t i = 0; i < sizeof digest; i++)
-        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-    return true;
-}
-
 /* Of this program's file; of what it was built from where that cannot be read. */
 static void judge_hash(char hex[65])
 {
     struct mla_store_build build = mla_build_describe();
-    if (!file_hash("/proc/self/exe", hex))
+    if (!mla_build_hash_file("/proc/self/exe", hex))
         mla_bisect_hash(hex, build.commit, build.compiler, build.flags, NULL);
 }
 
-/* Of a plug-in that is not built here, named "PATH.so:NAME" or "PATH.so", a comma after it or not; "" where
- * the kernel is one of ours. */
-static void plugin_hash(const char *spec, char hex[65])
+/* Of a plug-in that is not built here, "PATH.so:NAME" or "PATH.so", the first n bytes; "" where the kernel is
+ * one of ours. */
+static void plugin_hash(const char *text, size_t n, char hex[65])
 {
-    char path[MLA_BISECT_PATH];
-    snprintf(path, sizeof path, "%.*s", (int)strcspn(spec, ","), spec);
-    char *name = strstr(path, ".so:");
-    if (name != NULL)
-        name[3] = '\0';
-    (void)file_hash(path, hex);
+    char spec[MLA_BISECT_PATH];
+    snprintf(spec, sizeof spec, "%.*s", (int)n, text);
+    spec[mla_kernels_plugin(spec)] = '\0';
+    (void)mla_build_hash_file(spec, hex);
 }
 
 static void search_key(const struct mla_bisect *b, const char *line, const char *good,
@@ -114,10 +92,11 @@ static void search_key(const struct mla_bisect *b, const char *line, const char 
     judge_hash(judge);
     for (int i = 0; b->repo[0] == '\0' && i < 2; i++) {
         const char *own = strstr(o->configs[i], "kernel=");
-        plugin_hash(own == NULL ? "" : own + 7, files[i]);
+        if (own != NULL) /* a comma ends its value */
+            plugin_hash(own + 7, strcspn(own + 7, ","), files[i]);
     }
     if (b->repo[0] == '\0')
-        plugin_hash(b->kernel, files[2]);
+        plugin_hash(b->kernel, strlen(b->kernel), files[2]);
     snprintf(flags, sizeof flags, "%" PRId64 " %g %d %d %d %d", b->tries, o->limit, o->relations,
              o->all_relations, o->plain_oracle, o->no_oracle);
     mla_bisect_hash(key, judge, line, b->kernel, b->question, b->repo, b->build, b->plugin, good,

@@ -164,6 +164,11 @@ cp "$BUILDS" "$dir/before"
 check 'again' 1 "first bad commit: $(step 24)" "${found[@]}"
 check 'at no cost' 0 '' cmp "$BUILDS" "$dir/before"
 
+mkdir "$dir/lib.so:1"
+check 'a kernel of a plug-in elsewhere' 1 "first bad commit: $(step 24)" "${bisect[@]}" --good "$(step 1)" \
+    --kernel "$dir/lib.so:1/k.so:mine"
+check 'at no cost too' 0 '' cmp "$BUILDS" "$dir/before"
+
 # What a commit says steers no terminal: neither by a control character nor by one that UTF-8 spells in two bytes.
 author() { export GIT_AUTHOR_NAME=$1 GIT_AUTHOR_EMAIL=a@example.com GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@example.com; }
 author $'A\e]0;title\aB'
@@ -263,6 +268,15 @@ check 'named by a configuration' 1 '"settings":["threads"]' "${named[@]}"
 plug -DSPOIL=0
 check 'built anew' 2 'the second --config is not bad' "${given[@]}"
 check 'likewise' 2 'the second --config is not bad' "${named[@]}"
+# Wherever it lies.
+mkdir "$dir/a,b"
+for folder in a,b lib.so:1; do
+    elsewhere=("${config[@]}" --no-relations --kernel "$dir/$folder/k.so:mine" --config threads=1 --config threads=2)
+    plug -DSPOIL && cp "$dir/k.so" "$dir/$folder"
+    check "a plug-in in $folder" 1 '"settings":["threads"]' "${elsewhere[@]}"
+    plug -DSPOIL=0 && cp "$dir/k.so" "$dir/$folder"
+    check "built anew in $folder" 2 'the second --config is not bad' "${elsewhere[@]}"
+done
 check 'settings that only matter together' 1 '"settings":["threads","cflags"]' "${config[@]}" --no-relations \
     --repo "$repo" --build '. "$SCRATCH/build.sh"' --plugin mine.so --bad "$(step 5)" \
     --config threads=1,poison=nan,cflags=-O0 --config threads=2,poison=huge,cflags=-DSPOIL

@@ -56,13 +56,13 @@ void mla_build_cpu(char *text, size_t text_bytes)
         fclose(file);
 }
 
-/* The beginning of a file's SHA-256; false: it cannot be read. */
-static bool hash_file(const char *path, char hex[MLA_STORE_FILE_BYTES])
+bool mla_build_hash_file(const char *path, char hex[65])
 {
     struct sha256_ctx hash;
     uint8_t bytes[65536], digest[SHA256_DIGEST_SIZE];
     FILE *file = fopen(path, "rbe");
     size_t n;
+    hex[0] = '\0';
     if (file == NULL)
         return false;
     sha256_init(&hash);
@@ -71,41 +71,35 @@ static bool hash_file(const char *path, char hex[MLA_STORE_FILE_BYTES])
     bool fine = ferror(file) == 0;
     fclose(file);
     sha256_digest(&hash, sizeof digest, digest);
-    for (size_t i = 0; 2 * i + 2 < MLA_STORE_FILE_BYTES; i++)
+    for (size_t i = 0; fine && i < sizeof digest; i++)
         snprintf(hex + 2 * i, 3, "%02x", digest[i]);
     return fine;
 }
 
-/* One kernel of the list: a plug-in's with "@" and its hash behind, as its file is no part of any commit. */
-static void write_kernel(FILE *out, const char *kernel, size_t n)
+static void write_kernel(FILE *out, const char *spec)
 {
-    char path[4096], hex[MLA_STORE_FILE_BYTES];
-    fprintf(out, "%.*s", (int)n, kernel);
-    for (size_t i = 3; i <= n && n < sizeof path; i++) {
-        if (strncmp(kernel + i - 3, ".so", 3) != 0 || (i < n && kernel[i] != ':'))
-            continue;
-        snprintf(path, sizeof path, "%.*s", (int)i, kernel);
-        if (hash_file(path, hex))
-            fprintf(out, "@%s", hex);
-        return;
-    }
+    char path[sizeof((struct mla_kernel_choice *)NULL)->spec], hex[65];
+    size_t n = mla_kernels_plugin(spec);
+    fputs(spec, out);
+    snprintf(path, sizeof path, "%.*s", (int)n, spec);
+    if (n > 0 && mla_build_hash_file(path, hex))
+        fprintf(out, "@%.*s", MLA_STORE_FILE_BYTES - 1, hex);
 }
 
-/* To be freed; NULL without memory. */
-static char *kernels_with_files(const char *kernels)
+char *mla_build_kernels(const struct mla_kernel_list *kernels)
 {
     char *text = NULL;
-    size_t bytes = 0;
+    size_t bytes = 0, n = 0;
     FILE *out = open_memstream(&text, &bytes);
     if (out == NULL)
         return NULL;
-    for (const char *at = kernels; *at != '\0';) {
-        size_t n = strcspn(at, ",");
-        write_kernel(out, at, n);
-        at += n;
-        if (*at == ',')
-            fputc(*at++, out);
+    for (size_t k = 0; k < kernels->n; k++) {
+        if (!mla_kernel_is_usable(kernels->list[k].kernel))
+            continue;
+        fputs(n++ == 0 ? "" : ",", out);
+        write_kernel(out, kernels->list[k].spec);
     }
+    fputs(n == 0 ? "none" : "", out);
     if (fclose(out) == 0)
         return text;
     free(text);
@@ -121,12 +115,13 @@ int32_t mla_build_begin_run(struct mla_store *store, int argc, char **argv, cons
     for (int i = 0; i < argc; i++)
         snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s",
                  i == 0 ? "" : " ", argv[i]);
-    char *with_files = kernels_with_files(kernels);
-    const struct mla_store_run row = {command, cpu, with_files != NULL ? with_files : kernels,
-                                      seed};
-    int32_t status = mla_store_begin_run(store, &build, &row, run_id);
-    free(with_files);
-    return status;
+    const struct mla_store_run row = {command, cpu, kernels, seed};
+    return mla_store_begin_run(store, &build, &row, run_id);
+}
+
+int32_t mla_build_end_run(struct mla_store *store, bool is_whole)
+{
+    return is_whole ? mla_store_end_run(store) : mla_store_flush(store);
 }
 
 bool mla_build_versions(char *text, size_t text_bytes)

@@ -69,6 +69,17 @@ check 'the example plug-in' 0 '"passed":1' "$mlacheck" run --db "$db" \
 check 'its file is stored with the run' 0 \
     "example_plugin.so:example@$(sha256sum "$plugins/example_plugin.so" | cut -c1-12)\"" \
     "$mlacheck" list runs --db "$db" --json
+mkdir "$dir/a,b" "$dir/lib.so:1"
+for folder in a,b lib.so:1; do
+    cp "$plugins/example_plugin.so" "$dir/$folder/k.so"
+    check "and where its folder is $folder" 0 "2 judged: 2 passed" "$mlacheck" run --db "$dir/$folder.db" --kernel scalar \
+        --kernel "$dir/$folder/k.so" --case "$line" --no-relations
+    check "in the database, $folder" 0 "\"scalar,$dir/$folder/k.so:example@$(sha256sum "$plugins/example_plugin.so" | cut -c1-12)\"" \
+        "$mlacheck" list runs --db "$dir/$folder.db" --json
+    check "in a report, $folder" 0 ", file $(sha256sum "$plugins/example_plugin.so" | cut -c1-12), " \
+        "$mlacheck" report --format md --db "$dir/$folder.db"
+done
+check 'a name with .so in it is no file' 2 'no such kernel' "$mlacheck" run --db "$db" --kernel my.sound --case "$line"
 check 'a refusal' 0 '"refused":1' "$mlacheck" run --db "$db" --kernel scalar \
     --case "${line/ set=-/ set=queries@0:0}" --json
 check 'a fault' 1 'FAIL sparse/fault:canary-nan' "$mlacheck" run --db "$db" \
@@ -81,6 +92,11 @@ check 'the reproduction line names the oracle' 1 \
 check 'the stored one too' 0 \
     "mlacheck run --kernel fault:canary-nan --oracle definition --case 'sparse" \
     "$mlacheck" list findings --db "$dir/plain.db" --json
+mkdir "$dir/it's {a,b}#"
+cp "$plugins/bad/mla_bad_call_status.so" "$dir/it's {a,b}#/k.so"
+check 'the line of a path that a shell would split' 1 'out of luck' bash -c \
+    "eval \"\$('$mlacheck' run --db '$dir/quoted.db' --kernel \"\$1\" --case '$line' |
+        sed -n 's|^  repro: mlacheck|\"$mlacheck\"|p') --db '$dir/quoted.db'\"" - "$dir/it's {a,b}#/k.so"
 check 'a crash' 1 '"crashed":1' "$mlacheck" run --db "$db" \
     --kernel "$plugins/bad/mla_bad_call_crash.so" --case "$line" --json
 # A kernel that this CPU cannot run is named, in words, JSON and store, and never called.
@@ -264,6 +280,8 @@ kill -INT $!
 wait $!
 check 'bench ends at Ctrl-C' 0 '' test $? -eq 130
 check 'what was timed until then is stored' 0 'sparse-tiny' "$mlacheck" show bench --db "$dir/int.db"
+check 'as of a run without an end' 0 '{"field":"ended","value":null}' "$mlacheck" show run 1 --db "$dir/int.db" --json
+check 'which others have' 0 '{"field":"ended","value":"20' "$mlacheck" show run 1 --db "$dir/bench.db" --json
 
 # Ctrl-C: what was judged is stored; kill -9: the database is whole, the case is told of once and no finding
 in_flight() { # database, process: until its first case has begun; a busy machine may take long
@@ -277,7 +295,7 @@ in_flight "$db" $!
 sleep 0.5
 kill -INT $!
 wait $!
-check 'database after Ctrl-C' 0 'ended' "$mlacheck" show run --db "$db"
+check 'database after Ctrl-C' 0 '{"field":"ended","value":null}' "$mlacheck" show run --db "$db" --json
 for i in 1 2 3; do
     "$mlacheck" run --db "$dir/killed.db" --random 2000 --kernel scalar >/dev/null 2>&1 &
     in_flight "$dir/killed.db" $!

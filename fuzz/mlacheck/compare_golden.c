@@ -142,8 +142,14 @@ static void print_counts(const struct mla_golden_summary *s, const struct tally 
                          int64_t compared)
 {
     const int64_t *n = t->changes;
+    int64_t cut_off = mla_store_side_facts(s->c->sides[1]).cut_off_n;
     if (s->sanitized > 0)
         printf("%" PRId64 " verdicts of sanitizer builds are kept apart\n", s->sanitized);
+    if (cut_off > 0)
+        printf("B: %" PRId64
+               " of its runs did not end (interrupted, killed or at work still): what is "
+               "missing, or worse by cases that were not judged, may be what they did not reach\n",
+               cut_off);
     printf("golden: %" PRId64 " rows compared: %" PRId64 " the same, %" PRId64
            " with other bits only, %" PRId64 " better, %" PRId64 " worse, %" PRId64
            " of other cases; %" PRId64 " not judged, %" PRId64 " not usable on this CPU, %" PRId64
@@ -159,9 +165,9 @@ static void print_counts(const struct mla_golden_summary *s, const struct tally 
     if (s->c->options.json)
         printf("{\"same\":%" PRId64 ",\"bits\":%" PRId64 ",\"better\":%" PRId64
                ",\"worse\":%" PRId64 ",\"other_cases\":%" PRId64 ",\"missing\":%" PRId64
-               ",\"unusable\":%" PRId64 ",\"new\":%" PRId64 "}\n",
+               ",\"unusable\":%" PRId64 ",\"new\":%" PRId64 ",\"runs_not_ended\":%" PRId64 "}\n",
                n[MLA_GOLDEN_SAME], n[MLA_GOLDEN_BITS], n[MLA_GOLDEN_BETTER], n[MLA_GOLDEN_WORSE],
-               n[MLA_GOLDEN_OTHER], t->missing, t->unusable, t->added);
+               n[MLA_GOLDEN_OTHER], t->missing, t->unusable, t->added, cut_off);
 }
 
 static int report(const struct mla_golden_summary *s)

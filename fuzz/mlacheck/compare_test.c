@@ -762,6 +762,30 @@ static void golden_of_renamed(void **state)
     expect("golden: 1 rows compared: 1 the same");
 }
 
+/* What a run did not reach because it was interrupted is not gone: the comparison says that it may be that. */
+static void golden_of_a_run_cut_off(void **state)
+{
+    (void)state;
+    write_set();
+    judge_as("scalar", "scalar", "aaaa1", 2);
+    assert_int_equal(with_golden("", "--update"), MLA_EXIT_PASSED);
+    judge_as("scalar", "scalar", "bbbb1", 1);
+    assert_int_equal(whole_with_golden("--json"), MLA_EXIT_PASSED);
+    expect("B: 2 of its runs did not end");
+    expect("\"runs_not_ended\":2}");
+    assert_int_equal(with_golden("2", NULL), MLA_EXIT_FAULT);
+    expect("B: 1 of its runs did not end");
+    open_store(db);
+    for (int64_t run = 1; run <= 2; run++) {
+        OK(mla_store_join_run(store, run));
+        OK(mla_store_end_run(store));
+    }
+    close_store();
+    assert_int_equal(with_golden("2", NULL), MLA_EXIT_FAULT);
+    expect("cases 2 -> 1");
+    expect_not("did not end");
+}
+
 static void golden_of_a_set_twice(void **state)
 {
     (void)state;
@@ -796,6 +820,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(better, setup, teardown),
         cmocka_unit_test_setup_teardown(golden_of_machines, setup, teardown),
         cmocka_unit_test_setup_teardown(golden_of_renamed, setup, teardown),
+        cmocka_unit_test_setup_teardown(golden_of_a_run_cut_off, setup, teardown),
         cmocka_unit_test_setup_teardown(golden_of_a_set_twice, setup, teardown),
         cmocka_unit_test_setup_teardown(not_comparable, setup, teardown),
     };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz/judge.h"
 #include "fuzz/mlacheck/compare.h"
 #include "fuzz/relations.h"
 #include "results/report_text.h"
@@ -25,12 +26,9 @@ static enum meaning meaning_of(const struct mla_side_row *row)
 /* The verdict's name as a constant, as rows do not last. */
 static const char *verdict_name(const char *name)
 {
-    static const char *const names[] = {"pass",     "fail-certain", "fail-improbable",
-                                        "unjudged", "unsupported",  "refused",
-                                        "crash",    "timeout"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(names[i], name) == 0)
-            return names[i];
+    for (int i = 0; i < MLA_VERDICTS_N; i++)
+        if (strcmp(mla_verdict_name((enum mla_verdict_kind)i), name) == 0)
+            return mla_verdict_name((enum mla_verdict_kind)i);
     return "?";
 }
 

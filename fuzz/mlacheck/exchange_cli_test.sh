@@ -101,6 +101,12 @@ else
     check 'is quoted' 0 "--result '$dir/less{a,b}.st'" "$mlacheck" list findings --db "$dir/braces.db"
     check 'JSON as of run' 1 '"failed":1' "$mlacheck" judge "$dir/dense.st" --result "$dir/less.st" \
         --model "$model" --db "$db" --json
+    # a case may ask for some of its rows only: that is said
+    check 'export a case of few rows' 0 '' "$mlacheck" export --case "${dense/rows=0/rows=4}" --out "$dir/few.st"
+    check 'NumPy on it' 0 '' "$python" "$example" "$dir/few.st" "$dir/few.out"
+    few=("$mlacheck" judge "$dir/few.st" --result "$dir/few.out" --model "$model" --db "$db")
+    check 'some rows of all' 0 '4 of 48 rows of the results were judged (rows=0' "${few[@]}"
+    check 'in JSON' 0 '"rows":48,"executed":["file:numpy-float32"]' "${few[@]}" --json
     check 'by the definition' 1 '--oracle definition' "$mlacheck" judge "$dir/dense.st" --result "$dir/less.st" \
         --model "$model" --db "$db" --oracle definition
     check 'results of another case' 2 'are of case' "$mlacheck" judge "$dir/sparse.st" --result "$dir/less.st" \

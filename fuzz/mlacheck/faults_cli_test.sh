@@ -54,7 +54,7 @@ check 'of a run that is not there' 2 '4711' "$mlacheck" show faults 4711 --db "$
 id=$("$mlacheck" show faults --db "$db" --json | sed -n 's/.*"fault":"rope-ignored"[^}]*"testcase":"\([0-9a-f]*\)".*/\1/p')
 check 'the killing case by its id' 1 'FAIL' "$mlacheck" run --id "$id" --kernel fault:rope-ignored --db "$db"
 check 'the run is listed' 0 'faults --kernel' "$mlacheck" list runs --db "$db"
-check 'it has an end' 0 'ended' "$mlacheck" show run 1 --db "$db"
+check 'it has an end' 0 '{"field":"ended","value":"20' "$mlacheck" show run 1 --db "$db" --json
 check 'it is not what was judged last' 0 'run --id' "$mlacheck" show run --db "$db"
 
 # without feedback; the same seed gives the same searches
@@ -74,8 +74,12 @@ wait $!
 code=$?
 check 'its exit code' 0 '' test "$code" -eq 130
 check 'interrupted' 0 '"interrupted":true' tail -1 "$dir/stopped"
-check 'the run has an end' 0 'ended' "$mlacheck" show run 1 --db "$dir/stopped.db"
-check 'nobody is left running' 1 '' pgrep -f "$dir/[s]topped.db"
+check 'the run has no end' 0 '{"field":"ended","value":null}' "$mlacheck" show run 1 --db "$dir/stopped.db" --json
+if command -v pgrep >/dev/null; then
+    check 'nobody is left running' 1 '' pgrep -f "$dir/[s]topped.db"
+else
+    echo 'faults_cli_test: no pgrep: whether somebody is left running is not looked at'
+fi
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

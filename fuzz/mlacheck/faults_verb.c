@@ -196,7 +196,7 @@ static int finish(struct mla_faults *f, bool died)
     struct mla_faults_totals totals = mla_faults_total(f);
     if (f->code != 0)
         return f->code;
-    if (mla_store_end_run(f->store) != MLA_STORE_OK)
+    if (mla_build_end_run(f->store, !mla_interrupted) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "faults", "%s", mla_store_message(f->store));
     if (died)
         mla_faults_print(f, &totals);

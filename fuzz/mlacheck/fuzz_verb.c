@@ -32,6 +32,7 @@
 #include "fuzz/mlacheck/progress.h"
 #include "fuzz/mlacheck/table.h"
 #include "fuzz/number.h"
+#include "results/report_text.h"
 
 static const char help[] =
     "usage: mlacheck fuzz [--op ring|sparse|reject|all] [--time S] [--jobs N] [flags]\n\n"
@@ -74,6 +75,7 @@ struct worker {
 
 struct hunt {
     struct mla_options options;
+    struct mla_kernel_list kernels;
     char folder[900]; /* <database>.fuzz */
     char programs[900];
     int64_t run_id;
@@ -339,10 +341,15 @@ static int make_folders(struct hunt *hunt)
 
 static int begin(struct hunt *hunt, int argc, char **argv)
 {
-    const char *kernels = hunt->options.kernels_n > 0 ? hunt->options.kernels[0] : "scalar";
+    const char *spec = hunt->options.kernels_n > 0 ? hunt->options.kernels[0] : "scalar";
+    char *kernels = mla_build_kernels(&hunt->kernels);
+    if (kernels == NULL)
+        return mla_options_fail(MLA_EXIT_ENVIRONMENT, "fuzz", "out of memory");
     struct mla_store *store = mla_options_store(&hunt->options, "fuzz");
-    if (store == NULL)
+    if (store == NULL) {
+        free(kernels);
         return MLA_EXIT_ENVIRONMENT;
+    }
     int code = 0;
     time_t now = time(NULL);
     struct tm utc;
@@ -352,10 +359,11 @@ static int begin(struct hunt *hunt, int argc, char **argv)
                             &hunt->run_id) != MLA_STORE_OK)
         code = mla_options_fail(MLA_EXIT_ENVIRONMENT, "fuzz", "%s", mla_store_message(store));
     mla_store_close(store);
+    free(kernels);
     if (code == 0)
-        printf(
-            "mlacheck fuzz, run %" PRId64 ": %g s, %" PRId64 " jobs, kernel %s, seed %" PRIu64 "\n",
-            hunt->run_id, hunt->options.seconds, hunt->options.jobs, kernels, hunt->options.seed);
+        printf("mlacheck fuzz, run %" PRId64 ": %g s, %" PRId64 " jobs, kernel %s, seed %" PRIu64
+               "\n",
+               hunt->run_id, hunt->options.seconds, hunt->options.jobs, spec, hunt->options.seed);
     return code;
 }
 
@@ -401,7 +409,12 @@ static int print_finding(void *context, int columns_n, const char *const *names,
                 text[k] = values[c];
     if (strcmp(text[4], p->since) < 0 || strncmp(text[0], p->kernel, strlen(p->kernel)) != 0)
         return 0;
-    printf("  %s %s: %s\n    repro: %s\n", text[0], text[1], text[2], text[3]);
+    static const char *const before[] = {"  ", " ", ": ", "\n    repro: "};
+    for (int k = 0; k < 4; k++) {
+        fputs(before[k], stdout);
+        mla_text_plain(stdout, text[k]);
+    }
+    putchar('\n');
     return ++p->n == FINDINGS_MAX;
 }
 
@@ -445,25 +458,24 @@ static int report(struct hunt *hunt)
     return judged == 0 ? MLA_EXIT_NOTHING : MLA_EXIT_PASSED;
 }
 
-static int check(const struct mla_options *o)
+static int check(const struct mla_options *o, struct mla_kernel_list *kernels)
 {
-    static struct mla_kernel_list kernels;
     char error[1024];
     const char *spec = o->kernels_n > 0 ? o->kernels[0] : "scalar";
     if (o->words_n > 0)
         return mla_options_fail(MLA_EXIT_USAGE, "fuzz", "unexpected word '%s'", o->words[0]);
     if (o->kernels_n > 1)
         return mla_options_fail(MLA_EXIT_USAGE, "fuzz", "--kernel may be given once");
-    if (mla_kernels_add(&kernels, spec, error, sizeof error) != MLA_OK)
-        return mla_options_fail(strstr(spec, ".so") != NULL ? MLA_EXIT_ENVIRONMENT : MLA_EXIT_USAGE,
+    if (mla_kernels_add(kernels, spec, error, sizeof error) != MLA_OK)
+        return mla_options_fail(mla_kernels_is_path(spec) ? MLA_EXIT_ENVIRONMENT : MLA_EXIT_USAGE,
                                 "fuzz", "--kernel: %s", error);
     size_t skipped = 0;
-    for (size_t i = 0; i < kernels.n; i++)
-        if (!mla_kernel_is_usable(kernels.list[i].kernel)) {
-            printf("skipped %s: not usable on this CPU\n", kernels.list[i].spec);
+    for (size_t i = 0; i < kernels->n; i++)
+        if (!mla_kernel_is_usable(kernels->list[i].kernel)) {
+            printf("skipped %s: not usable on this CPU\n", kernels->list[i].spec);
             skipped++;
         }
-    return skipped < kernels.n
+    return skipped < kernels->n
                ? 0
                : mla_options_fail(MLA_EXIT_NOTHING, "fuzz",
                                   "--kernel '%s': nothing to run on this CPU", spec);
@@ -484,7 +496,7 @@ int mla_verb_fuzz(int argc, char **argv)
     hunt.options.jobs = hunt.options.jobs > 0 ? hunt.options.jobs : 1;
     if (hunt.options.seconds <= 0)
         hunt.options.seconds = 60;
-    code = check(&hunt.options);
+    code = check(&hunt.options, &hunt.kernels);
     code = code != 0 ? code : find_programs(&hunt);
     code = code != 0 ? code : mla_fuzz_seeds(&hunt.options, NULL);
     code = code != 0 ? code : begin(&hunt, argc, argv);

@@ -21,6 +21,8 @@
 #include "fuzz/mlacheck/options.h"
 #include "fuzz/mlacheck/table.h"
 #include "fuzz/model_file.h"
+#include "fuzz/record.h"
+#include "results/report_text.h"
 
 static const char help[] =
     "usage: mlacheck judge F.safetensors --result OUT.safetensors --model FILE|NAME [flags]\n\n"
@@ -46,7 +48,7 @@ static const char help[] =
     "  --oracle WHICH    fast (default), or definition: the plain evaluation in MPFR\n"
     "  --db FILE         default results/mlacheck.db; the verdict is stored as of kernel "
     "file:NAME\n"
-    "  --json            end with one JSON object of counts, as run does\n"
+    "  --json            end with one JSON object of counts, as run does, and the rows there are\n"
     "  --verbose         a line for a pass too\n\n"
     "exit: 0 passed, 1 a fault, 2 bad usage or input, 3 environment, 77 nothing could be judged\n\n"
     "example: mlacheck judge case.safetensors --result out.safetensors --model plain-f32\n";
@@ -167,25 +169,14 @@ static int make_subject(struct judge *j)
     return status == MLA_OK ? 0 : fail("--result", error);
 }
 
-/* A word of a shell, after a space. */
-static void append_word(char text[MLA_REPRO_MAX], const char *word)
-{
-    size_t n = strlen(text);
-    bool plain = *word != '\0' && strcspn(word, "*?[]{}'\" $;&|<>()\\`#~!\n\t\r") == strlen(word);
-    n += (size_t)snprintf(text + n, MLA_REPRO_MAX - n, plain ? " " : " '");
-    for (; *word != '\0' && n + 8 < MLA_REPRO_MAX; word++)
-        n += (size_t)snprintf(text + n, MLA_REPRO_MAX - n, *word == '\'' ? "'\\''" : "%c", *word);
-    snprintf(text + n, MLA_REPRO_MAX - n, plain ? "" : "'");
-}
-
 static void make_repro(struct judge *j)
 {
     snprintf(j->repro, sizeof j->repro, "mlacheck judge");
-    append_word(j->repro, j->options.words[0]);
-    append_word(j->repro, "--result");
-    append_word(j->repro, j->options.result);
-    append_word(j->repro, "--model");
-    append_word(j->repro, j->options.model);
+    mla_record_append_word(j->repro, j->options.words[0]);
+    mla_record_append_word(j->repro, "--result");
+    mla_record_append_word(j->repro, j->options.result);
+    mla_record_append_word(j->repro, "--model");
+    mla_record_append_word(j->repro, j->options.model);
     if (j->options.plain_oracle)
         strncat(j->repro, " --oracle definition", sizeof j->repro - strlen(j->repro) - 1);
 }
@@ -227,10 +218,18 @@ static int finish(const struct judge *j)
     mla_counts_add(&counts, &j->verdict);
     mla_table_print(stdout, j->store, MLA_VIEW_SUMMARY, NULL);
     mla_counts_print(&counts, 0);
-    printf("executed: %s\n", j->spec);
+    int64_t all = mla_rows_all(&j->test);
+    printf("%" PRId64 " of %" PRId64 " rows of the results were judged%s\n", counts.rows_judged,
+           all,
+           j->test.rows != 0 ? " (rows=0 in the case line that is exported asks for all)" : "");
+    fputs("executed: ", stdout);
+    mla_text_plain(stdout, j->spec);
+    putchar('\n');
     if (j->options.json) {
         mla_counts_print_json(&counts, 0);
-        printf(",\"executed\":[\"%s\"],\"skipped\":[]}\n", j->spec);
+        printf(",\"rows\":%" PRId64 ",\"executed\":[", all);
+        mla_text_json(stdout, j->spec);
+        fputs("],\"skipped\":[]}\n", stdout);
     }
     return mla_counts_exit("judge", &counts);
 }

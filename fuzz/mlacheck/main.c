@@ -8,6 +8,7 @@
 
 #include "fuzz/mlacheck/build.h"
 #include "fuzz/mlacheck/options.h"
+#include "results/report_text.h"
 
 volatile int mla_interrupted;
 
@@ -93,7 +94,9 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < VERBS_N; i++)
         if (strcmp(argv[1], verbs[i].name) == 0)
             return end_output(verbs[i].run(argc - 1, argv + 1));
-    fprintf(stderr, "mlacheck: verb '%s' is not known\n", argv[1]);
+    fputs("mlacheck: verb '", stderr);
+    mla_text_plain(stderr, argv[1]);
+    fputs("' is not known\n", stderr);
     usage(stderr);
     return MLA_EXIT_USAGE;
 }

@@ -145,8 +145,8 @@ static int read_kernels(struct run *run)
     for (int i = 0; i < (n == 0 ? 1 : n); i++) {
         const char *spec = n == 0 ? "*" : run->options.kernels[i];
         if (mla_kernels_add(&run->kernels, spec, error, sizeof error) != MLA_OK)
-            return mla_options_fail(strstr(spec, ".so") != NULL ? MLA_EXIT_ENVIRONMENT
-                                                                : MLA_EXIT_USAGE,
+            return mla_options_fail(mla_kernels_is_path(spec) ? MLA_EXIT_ENVIRONMENT
+                                                              : MLA_EXIT_USAGE,
                                     "run", "--kernel: %s", error);
     }
     return 0;
@@ -348,13 +348,17 @@ static void print_roll_json(const struct run *run, const char *name, enum roll r
 
 static int begin(struct run *run, int argc, char **argv)
 {
-    const char *kernels = roll_text(run, USABLE);
+    char *kernels = mla_build_kernels(&run->kernels);
     int64_t id;
-    if (mla_build_begin_run(run->store, argc, argv, kernels, (int64_t)run->options.seed, &id) !=
-        MLA_STORE_OK)
+    if (kernels == NULL)
+        return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "out of memory");
+    int32_t status =
+        mla_build_begin_run(run->store, argc, argv, kernels, (int64_t)run->options.seed, &id);
+    free(kernels);
+    if (status != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "%s", mla_store_message(run->store));
     printf("mlacheck run %" PRId64 ": %zu cases, kernels %s, seed %" PRIu64 "\n", id, run->corpus.n,
-           kernels, run->options.seed);
+           roll_text(run, USABLE), run->options.seed);
     for (size_t k = 0; k < run->kernels.n; k++)
         if (is_on(run, SKIPPED, k))
             printf("skipped %s: not usable on this CPU\n", run->kernels.list[k].spec);
@@ -362,13 +366,10 @@ static int begin(struct run *run, int argc, char **argv)
     return 0;
 }
 
-/* A run that was interrupted has no end in the database, as one that was killed: whoever reads it knows
- * that what it did not reach is not gone. */
 static int finish(struct run *run)
 {
     const struct mla_counts *n = &run->counts;
-    int32_t status = run->left > 0 ? mla_store_flush(run->store) : mla_store_end_run(run->store);
-    if (status != MLA_STORE_OK)
+    if (mla_build_end_run(run->store, run->left == 0) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "%s", mla_store_message(run->store));
     mla_table_print(stdout, run->store, MLA_VIEW_SUMMARY, NULL);
     mla_counts_print(n, run->slow_skipped);

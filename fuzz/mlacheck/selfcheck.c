@@ -126,6 +126,7 @@ static void report_mismatch(struct selfcheck *check, const struct mla_case *test
     if (check->mismatches++ >= ACCUSATIONS_MAX)
         return;
     mla_case_format(test, line);
+    mla_progress_clear(&check->progress);
     printf("MISMATCH the two evaluations of the definition differ by %.3g of their radii\n"
            "  repro: mlacheck run --kernel scalar --case '%s'\n",
            ratio, line);
@@ -138,6 +139,7 @@ static void report_contradiction(struct selfcheck *check, const struct mla_case 
     if (check->oracle_failed++ >= ACCUSATIONS_MAX)
         return;
     mla_case_format(test, line);
+    mla_progress_clear(&check->progress);
     printf("CONTRADICTION %s\n  repro: %s\n", verdict->reason,
            mla_record_repro(spec, line, false, repro));
 }
@@ -303,7 +305,7 @@ static void print_json(const struct selfcheck *check)
 static int finish(struct selfcheck *check)
 {
     int64_t judged = 0, faults = check->certain + check->improbable + check->broken;
-    if (mla_store_end_run(check->store) != MLA_STORE_OK)
+    if (mla_build_end_run(check->store, check->done == check->options.number) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "selfcheck", "%s",
                                 mla_store_message(check->store));
     for (size_t f = 0; f < FAMILIES_MAX; f++)

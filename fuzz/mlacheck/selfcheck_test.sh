@@ -66,7 +66,9 @@ code=$?
 check 'its exit code' 0 '' test "$code" -eq 130
 check 'interrupted' 0 'interrupted' cat "$dir/stopped"
 check 'counts so far' 0 '"accused_certain":0' tail -1 "$dir/stopped"
-check 'the run has an end' 0 'ended' "$mlacheck" show run --db "$dir/stopped.db"
+check 'the run has no end' 0 '{"field":"ended","value":null}' "$mlacheck" show run --db "$dir/stopped.db" --json
+check 'one that was not stopped has' 1 '' bash -c \
+    "'$mlacheck' show run --db '$db' --json | grep -F '{\"field\":\"ended\",\"value\":null}'"
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

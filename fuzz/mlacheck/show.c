@@ -10,6 +10,7 @@
 #include "fuzz/kernels.h"
 #include "fuzz/mlacheck/options.h"
 #include "fuzz/mlacheck/table.h"
+#include "results/report_text.h"
 
 static const char help[] =
     "usage: mlacheck show run [NUMBER]      a run and its summary (default: the latest)\n"
@@ -78,8 +79,10 @@ static int show_case(const struct mla_options *o, struct mla_store *store)
         return mla_options_fail(MLA_EXIT_USAGE, "show", "case needs the beginning of an id");
     if (mla_store_find_line(store, o->words[1], &line) != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_USAGE, "show", "%s", mla_store_message(store));
-    if (!o->json)
-        printf("%s\n", line);
+    if (!o->json) {
+        mla_text_plain(stdout, line);
+        putchar('\n');
+    }
     free(line);
     return print_view(o, store, MLA_VIEW_CASE, o->words[1], MLA_EXIT_USAGE);
 }

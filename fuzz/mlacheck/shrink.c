@@ -59,7 +59,7 @@ static int read_kernel(struct shrink *s)
         return mla_options_fail(MLA_EXIT_USAGE, "shrink", "give one --kernel");
     const char *spec = s->options.kernels[0];
     if (mla_kernels_add(&s->kernels, spec, error, sizeof error) != MLA_OK)
-        return mla_options_fail(strstr(spec, ".so") != NULL ? MLA_EXIT_ENVIRONMENT : MLA_EXIT_USAGE,
+        return mla_options_fail(mla_kernels_is_path(spec) ? MLA_EXIT_ENVIRONMENT : MLA_EXIT_USAGE,
                                 "shrink", "--kernel: %s", error);
     if (s->kernels.n != 1)
         return mla_options_fail(MLA_EXIT_USAGE, "shrink", "--kernel '%s': matches %zu kernels",
@@ -226,8 +226,12 @@ static int report(struct shrink *s)
 static int store_result(struct shrink *s, int argc, char **argv)
 {
     int64_t id;
-    if (mla_build_begin_run(s->store, argc, argv, s->kernels.list[0].spec, 0, &id) ==
-            MLA_STORE_OK &&
+    char *kernels = mla_build_kernels(&s->kernels);
+    if (kernels == NULL)
+        return mla_options_fail(MLA_EXIT_ENVIRONMENT, "shrink", "out of memory");
+    int32_t status = mla_build_begin_run(s->store, argc, argv, kernels, 0, &id);
+    free(kernels);
+    if (status == MLA_STORE_OK &&
         mla_record_store(s->store, &s->shrunk.test, s->kernels.list[0].spec, &s->shrunk.verdict) ==
             MLA_STORE_OK &&
         mla_store_end_run(s->store) == MLA_STORE_OK)

@@ -56,12 +56,19 @@ if command -v sqlite3 >/dev/null; then
     "$mlacheck" list runs --db "$dir/loud.db" >"$dir/said"
     check 'a loud command' 0 '[31mred' cat "$dir/said"
     check 'in a table' 1 '' env LC_ALL=C grep -q $'[[:cntrl:]]\\|\xc2[\x80-\x9f]' "$dir/said"
+    sqlite3 "$dir/loud.db" "UPDATE testcase SET line = char(27) || '[31m' || line WHERE num = 1"
+    "$mlacheck" show case "$(sqlite3 "$dir/loud.db" 'SELECT id FROM testcase WHERE num = 1')" --db "$dir/loud.db" >"$dir/said"
+    check 'a loud case' 0 '[31m' cat "$dir/said"
+    check 'shown' 1 '' env LC_ALL=C grep -q $'[[:cntrl:]]\\|\xc2[\x80-\x9f]' "$dir/said"
 else
     echo 'store_cli_test: no sqlite3: files of older and newer versions are not merged, none that is loud is listed'
 fi
 "$mlacheck" show run $'\e[31m' --db "$dir/1.db" 2>"$dir/said"
 check 'a loud word' 0 '[31m' cat "$dir/said"
 check 'in a complaint' 1 '' env LC_ALL=C grep -q '[[:cntrl:]]' "$dir/said"
+"$mlacheck" $'\e[31m' 2>&1 | head -n 1 >"$dir/said"
+check 'a loud verb' 0 "[31m' is not known" cat "$dir/said"
+check 'in the complaint about it' 1 '' env LC_ALL=C grep -q '[[:cntrl:]]' "$dir/said"
 
 # a failure by a relation is not fixed by not looking at it
 floored=("$mlacheck" run --kernel fault:rows-per-thread-floored --random 3 --op ring --db "$dir/rel.db")
