@@ -80,6 +80,8 @@ char *mla_report_last(const struct mla_report *report);
 void mla_report_last_json(const struct mla_report *report, FILE *file);
 /* "2 of 7 judged results failing now, ..", plain text, to be freed; NULL without memory. */
 char *mla_report_counts(const struct mla_report *report);
+/* "Failing: ring/scalar 3 (2 regressed since run 12), ..": the same; NULL too if nothing fails. */
+char *mla_report_failing(const struct mla_report *report);
 
 /*
  * Write it. ERR_OPEN when gnuplot cannot be run or does not draw every plot (HTML only): nothing was

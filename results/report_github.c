@@ -17,20 +17,30 @@
 static void github_answer(FILE *f, struct mla_report *r)
 {
     const struct mla_report_answer *a = &r->answer;
-    const char *level = a->fails > 0 ? "error" : a->failing + a->idle > 0 ? "warning" : "notice";
+    const char *level = a->failing > 0 ? "error" : a->idle > 0 ? "warning" : "notice";
     const char *said = a->fails > 0      ? "regressed"
+                       : a->failing > 0  ? "failing, not passed before"
+                       : a->idle > 0     ? "kernels not judged"
                        : a->compared > 0 ? "no regression"
                                          : "nothing to compare yet";
-    char *counts = mla_report_counts(r), *last = mla_report_last(r);
+    char *counts = mla_report_counts(r), *last = mla_report_last(r),
+         *kernels = mla_report_failing(r);
     fprintf(f, "::%s title=mlacheck: %s::", level, said);
     if (a->compared > 0) {
         fprintf(f, "%" PRId64 " of %" PRId64 " result%s compared with earlier runs regressed; ",
                 a->fails, a->compared, mla_s(a->compared));
     }
     mla_text_github_message(f, counts);
-    fputs(". ", f);
+    fputs(kernels != NULL ? ".%0A" : ".", f);
+    mla_text_github_message(f, kernels);
+    if (r->changes_all > CHANGES_SHOWN) {
+        fprintf(f, "%%0AThe gravest %d of %" PRId64 " cases follow, the report names more.",
+                CHANGES_SHOWN, r->changes_all);
+    }
+    fputs("%0A", f);
     mla_text_github_message(f, last);
     fputc('\n', f);
+    free(kernels);
     free(counts);
     free(last);
 }

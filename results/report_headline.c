@@ -36,12 +36,11 @@ static void write_no_regression(FILE *f, const struct mla_report_answer *a)
                 a->compared, a->cases, mla_s(a->cases), a->compared == 1 ? "was" : "were");
         return;
     }
-    fputs("Nothing to compare yet", f);
-    (void)write_but(f, a, "");
-    if (!bad && a->judged > 0) {
+    fputs("Nothing to compare yet (no case was judged by two runs)", f);
+    if (!write_but(f, a, "") && a->judged > 0) {
         fputs(", and nothing fails", f);
     }
-    fputs(": no case was judged by two runs.</p>\n", f);
+    fputs(".</p>\n", f);
 }
 
 static void write_headline(struct mla_page *page)

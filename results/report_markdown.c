@@ -71,6 +71,9 @@ static void write_answer(struct mla_report *r, FILE *f)
     }
     write_text(f, a->failing > 0 ? " **" : " ", mla_report_counts(r),
                a->failing > 0 ? "**. " : ". ");
+    if (a->failing > 0) {
+        write_text(f, "", mla_report_failing(r), " ");
+    }
     write_text(f, "", mla_report_last(r), "\n");
     const struct mla_run_row *run = mla_report_cut_off(r);
     if (run != NULL) {
@@ -104,10 +107,15 @@ static void write_case(struct mla_report *r, FILE *f, const struct mla_subject *
 
 static void write_changes(struct mla_report *r, FILE *f)
 {
+    if (r->changes_n > 0) {
+        size_t n = r->changes_n < CASES_SHOWN ? r->changes_n : CASES_SHOWN;
+        fprintf(f, "\n### Failing or worse than before, gravest first: %zu of %" PRId64 "\n\n", n,
+                r->changes_all);
+    }
     for (size_t i = 0; i < r->changes_n && i < CASES_SHOWN; i++) {
         const struct mla_change *c = &r->changes[i];
         const struct mla_subject *s = &r->subjects[c->subject];
-        fputs(i == 0 ? "\n### Failing or worse than before, gravest first\n\n- " : "- ", f);
+        fputs("- ", f);
         write_name(f, s);
         fprintf(f, ": %s", mla_change_text(c->kind));
         if (mla_change_is_flaky(c)) {

@@ -300,7 +300,7 @@ static void other_formats_are_harmless(void **state)
     assert_int_equal(strncmp(annotations, "::", 2), 0);
     assert_int_equal(test_report_count(annotations, "%250A%3A%3Aerror%3A%3A"), 3); /* titles */
     assert_int_equal(test_report_count(annotations, "%250A::error::"),
-                     5); /* reasons, lines to run */
+                     6); /* reasons, lines to run, kernels that fail */
     assert_int_equal(test_report_count(annotations, "::error "),
                      3); /* the cases that fail, and the answer */
     assert_int_equal(test_report_count(annotations, "::warning "),

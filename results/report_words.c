@@ -10,6 +10,7 @@
 #include "results/report_text.h"
 
 #define KERNELS_SHOWN 3
+#define FAILING_SHOWN 6
 
 static bool is_verb(const struct mla_run_row *run, const char *verb)
 {
@@ -135,10 +136,52 @@ char *mla_report_counts(const struct mla_report *report)
         fprintf(f, "; %" PRId64 " pass%s with a larger error than before", a->grew,
                 a->grew == 1 ? "es" : "");
     }
+    int64_t tallied = 0;
+    for (size_t i = 0; i < report->subjects_n; i++) {
+        tallied += report->subjects[i].planted ? 0 : report->subjects[i].tallied;
+    }
+    if (tallied > 0) {
+        fprintf(f, "; %" PRId64 " more %s only counted", tallied, tallied == 1 ? "was" : "were");
+    }
     if (a->idle > 0) {
         fprintf(f, "; of %" PRId64 " kernel%s and operation%s nothing was judged", a->idle,
                 mla_s(a->idle), mla_s(a->idle));
     }
+    if (fclose(f) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+char *mla_report_failing(const struct mla_report *report)
+{
+    int64_t n = 0;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *f = report->answer.failing > 0 ? open_memstream(&text, &bytes) : NULL;
+    if (f == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < report->subjects_n; i++) {
+        const struct mla_subject *s = &report->subjects[i];
+        int64_t failing = mla_subject_failing(s);
+        if (s->planted || failing == 0 || n++ >= FAILING_SHOWN) {
+            continue;
+        }
+        char *name = mla_subject_name(s);
+        fprintf(f, "%s%s/%s %" PRId64, n == 1 ? "Failing: " : ", ", mla_subject_op(s), name,
+                failing);
+        if (s->fails > 0) {
+            fprintf(f, " (%" PRId64 " regressed since run %" PRId64 ")", s->fails,
+                    report->runs[s->since].id);
+        }
+        free(name);
+    }
+    if (n > FAILING_SHOWN) {
+        fprintf(f, " and %" PRId64 " more kernel%s", n - FAILING_SHOWN, mla_s(n - FAILING_SHOWN));
+    }
+    fputc('.', f);
     if (fclose(f) != 0) {
         free(text);
         return NULL;

@@ -69,7 +69,8 @@ static void the_last_run_is_named(void **state)
          "\"last_run\":{\"run\":1,\"verb\":\"fuzz\",\"kernels\":\"scalar\","
          "\"results\":23439,\"judged\":23001,\"failed\":0,",
          1);
-    says(store, MLA_REPORT_HTML, "Nothing to compare yet, and nothing fails: no case", 1);
+    says(store, MLA_REPORT_HTML,
+         "Nothing to compare yet (no case was judged by two runs), and nothing fails.", 1);
     begin(store, "fuzz", "scalar");
     test_report_judge(store, 1, "scalar", "crash", -1);
     last_is(store, "The last run, 2, was a hunt (mlacheck fuzz) with scalar: 1 execution, 1 fault "
@@ -188,10 +189,18 @@ static void annotations_begin_with_the_answer(void **state)
     }
     assert_int_equal(mla_store_flush(store), MLA_STORE_OK);
     char *text = test_report_render(store, TEST_ANNOTATIONS);
-    static const char begin[] = "::error title=mlacheck: regressed::12 of 12 results compared with "
-                                "earlier runs regressed; 12 of 12 judged results failing now. ";
+    static const char begin[] =
+        "::error title=mlacheck: regressed::12 of 12 results compared with earlier runs regressed; "
+        "12 of 12 "
+        "judged results failing now.%0AFailing: ring/scalar 12 (12 regressed since run 2).%0AThe "
+        "gravest 9 "
+        "of 12 cases follow, the report names more.%0AThe last run, 2, was ";
     assert_int_equal(strncmp(text, begin, strlen(begin)), 0);
     assert_int_equal(test_report_count(text, "::error "), 10);
+    char *markdown = test_report_render(store, MLA_REPORT_MARKDOWN);
+    assert_non_null(strstr(markdown, "gravest first: 12 of 12\n"));
+    assert_non_null(strstr(markdown, "Failing: ring/scalar 12 (12 regressed since run 2)."));
+    free(markdown);
     assert_int_equal(
         test_report_count(text, "%0Asince run 2, commit bbbb222; last better in run 1, commit "
                                 "aaaa111; err/B 0.25%0Arun it: mlacheck run "),

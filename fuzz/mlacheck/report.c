@@ -136,6 +136,7 @@ static void say(const struct mla_options *o, const struct mla_report *report,
 {
     struct mla_report_answer answer = mla_report_answer(report), *a = &answer;
     char *counts = mla_report_counts(report), *last = mla_report_last(report);
+    char *kernels = mla_report_failing(report);
     if (a->compared == 0)
         printf("nothing to compare: no case was judged by two runs; ");
     else
@@ -143,8 +144,13 @@ static void say(const struct mla_options *o, const struct mla_report *report,
                a->compared == 1 ? "" : "s");
     mla_text_plain(stdout, counts);
     fputc('\n', stdout);
+    if (kernels != NULL) {
+        mla_text_plain(stdout, kernels);
+        fputc('\n', stdout);
+    }
     mla_text_plain(stdout, last);
     printf("\nreport: %s\n", place->path);
+    free(kernels);
     free(counts);
     free(last);
     if (o->json) {
