@@ -14,8 +14,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
-static const char *const kernels[] = {"scalar", "avx2", "emulate-nki", "./my kernel.so:\"x\"",
-                                      "<u>&amp;</u><script>document.title=1</script>"};
+static const char *const kernels[] = {
+    "scalar", "avx2", "emulate-nki",
+    "./plugins/of/another/project/build/release/my_kernels.so:\"x\"",
+    "<u>&amp;</u><script>document.title=1</script>"};
 #define KERNELS_N 5
 
 static double now(void)

@@ -64,6 +64,7 @@ void mla_report_free(struct mla_report *report)
     for (size_t i = 0; i < report->runs_n; i++) {
         struct mla_run_row *run = &report->runs[i];
         free(run->command);
+        free(run->kernels);
         free(run->started);
         free(run->ended);
         free(run->cpu);

@@ -6,6 +6,10 @@
  * A subject is a kernel on an operation, in builds of one sanitizer (sanitizers compute on other
  * paths). Its figures are of the commit it was last judged at: of every case the last verdict.
  *
+ * Counts are of cases by their present state, whatever commit judged them last: a case that passed at an
+ * earlier commit and was not met since still passes, one that failed still fails. So "n of m failing" has n
+ * among m. Figures (errors, times) are of the last commit only, as errors of two commits make no mean.
+ *
  * The rule of regression pairs cases by id. The last run that judged a case is held against the
  * earlier ones of the same subject; it got worse if some earlier run did better:
  *   fails:  it fails now and did pass (or was refused as due): it regressed;
@@ -49,13 +53,15 @@ struct mla_report;
 /* The answer in numbers. */
 struct mla_report_answer {
     int64_t verdicts; /* stored or tallied, of all runs */
-    int64_t cases;    /* kernels times cases in the figures, none of planted faults */
-    int64_t compared; /* of these, judged by an earlier run too */
+    int64_t cases;  /* kernels times cases, none of planted faults; whatever commit met them last */
+    int64_t judged; /* of these, those whose state is a pass, a refusal that was due or a failure */
+    int64_t compared; /* of the cases, met by an earlier run too */
     int64_t fails;    /* regressed */
     int64_t grew;     /* pass with a larger error: no regression */
     int64_t lost;     /* judged no longer */
-    int64_t failing;  /* failing now, regressed or not */
+    int64_t failing;  /* of the judged, those failing now, regressed or not */
     int64_t flaky; /* of these: failed in some runs of what was last judged, and passed in others */
+    int64_t idle;  /* kernels and operations none of whose cases was judged at their last commit */
 };
 
 /*
@@ -68,13 +74,22 @@ void mla_report_free(struct mla_report *report);
 /* No run at all. */
 bool mla_report_is_empty(const struct mla_report *report);
 struct mla_report_answer mla_report_answer(const struct mla_report *report);
+/* What was run last and what it found: one sentence, plain text, to be freed; NULL without run or memory. */
+char *mla_report_last(const struct mla_report *report);
+/* The same as a member of a JSON object, "last_run". */
+void mla_report_last_json(const struct mla_report *report, FILE *file);
+/* "2 of 7 judged results failing now, ..", plain text, to be freed; NULL without memory. */
+char *mla_report_counts(const struct mla_report *report);
+/* "Failing: ring/scalar 3 (2 regressed since run 12), ..": the same; NULL too if nothing fails. */
+char *mla_report_failing(const struct mla_report *report);
 
 /*
  * Write it. ERR_OPEN when gnuplot cannot be run or does not draw every plot (HTML only): nothing was
  * written then. Whether the file took it is the caller's to ask (ferror).
  */
 int32_t mla_report_write(struct mla_report *report, enum mla_report_format format, FILE *file);
-/* The answer as GitHub workflow commands: ::error for at most 10 cases, then ::notice or ::warning. */
+/* The answer as GitHub workflow commands: first the answer itself, then cases and kernels that were not
+ * judged. GitHub shows ten errors and ten warnings of a step: no more cases are told than leave room. */
 void mla_report_github(struct mla_report *report, FILE *file);
 
 #endif

@@ -45,8 +45,18 @@ static void write_accuracy_row(struct mla_page *page, const struct mla_subject *
     if (s->gravest.n > 0) {
         const struct mla_case_row *row = mla_report_case(page->report, s->gravest.testcase);
         char *repro = mla_report_repro(page->report, s, row);
-        fprintf(f, "</tr>\n<tr><td class=\"wide\" colspan=\"9\">%s <code>",
-                s->gravest_fails ? "<span class=\"bad\">fails:</span>" : "nearest to failing:");
+        char *word, *reason;
+        mla_report_reason(page->report, s->gravest_verdict, &word, &reason);
+        fputs("</tr>\n<tr><td class=\"wide\" colspan=\"9\">", f);
+        if (s->gravest_fails) {
+            fputs("<span class=\"bad\">fails, ", f);
+            mla_text_html(f, word);
+            fputs(":</span> <code>", f);
+        } else {
+            fputs("nearest to failing: <code>", f);
+        }
+        free(word);
+        free(reason);
         mla_text_html(f, repro);
         fputs("</code></td>", f);
         free(repro);

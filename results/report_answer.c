@@ -11,64 +11,6 @@
 #define REGRESSED_SHOWN 10
 #define CHANGES_OPEN    12 /* the others are folded away */
 
-/* Good news only where nothing fails. */
-static void write_no_regression(FILE *f, const struct mla_report_answer *a)
-{
-    fprintf(f, "<p class=\"answer %s\">No regression", a->failing > 0 ? "bad" : "good");
-    if (a->failing > 0) {
-        fprintf(f, ", but %" PRId64 " failing that no earlier run passed", a->failing);
-    }
-    fprintf(f, ": %" PRId64 " of %" PRId64 " results were compared with earlier runs.</p>\n",
-            a->compared, a->cases);
-}
-
-static void write_headline(struct mla_page *page)
-{
-    const struct mla_report_answer *a = &page->report->answer;
-    FILE *f = page->file;
-    size_t kernels = 0;
-    for (size_t i = 0; i < page->report->subjects_n; i++) {
-        kernels += page->report->subjects[i].fails > 0;
-    }
-    if (a->fails > 0) {
-        fprintf(f,
-                "<p class=\"answer bad\">Regressed: %" PRId64 " of %" PRId64
-                " results passed before and fail now, %zu kernel%s and "
-                "operation%s concerned.</p>\n",
-                a->fails, a->compared, kernels, kernels == 1 ? "" : "s", kernels == 1 ? "" : "s");
-    } else if (a->compared > 0) {
-        write_no_regression(f, a);
-    } else {
-        fprintf(f,
-                "<p class=\"answer%s\">Nothing to compare yet%s: no case was judged by two "
-                "runs.</p>\n",
-                a->failing > 0 ? " bad" : "", a->failing > 0 ? ", but there are failures" : "");
-    }
-    fprintf(f,
-            "<p>%s%" PRId64 " failing now%s, %" PRId64 " of them flaky; %" PRId64
-            " pass with a larger error than before; %" PRId64
-            " passed once and are not judged now. A result is "
-            "one kernel on one case; the database holds %" PRId64
-            " verdicts and counted cases of %zu "
-            "runs.</p>\n",
-            a->failing > 0 ? "<b class=\"bad\">" : "", a->failing, a->failing > 0 ? "</b>" : "",
-            a->flaky, a->grew, a->lost, a->verdicts, page->report->runs_n);
-}
-
-static void write_cut_off(struct mla_page *page)
-{
-    const struct mla_run_row *run = mla_report_cut_off(page->report);
-    if (run != NULL) {
-        fprintf(
-            page->file,
-            "<p><b class=\"bad\">The latest run, %" PRId64
-            ", did not end</b>: it was interrupted or "
-            "killed, or is at work still. Cases that it did not reach stand here as earlier runs "
-            "judged them.</p>\n",
-            run->id);
-    }
-}
-
 /* Which kernel, how much, since when: one line each. */
 static void write_regressed(struct mla_page *page)
 {
@@ -83,7 +25,8 @@ static void write_regressed(struct mla_page *page)
         mla_page_named(page, s);
         fputs("</b>: ", f);
         if (s->fails > 0) {
-            fprintf(f, "%" PRId64 " now fail%s", s->fails, s->grew > 0 ? ", " : "");
+            fprintf(f, "%" PRId64 " now fail%s%s", s->fails, s->fails == 1 ? "s" : "",
+                    s->grew > 0 ? ", " : "");
         }
         if (s->grew > 0) {
             fprintf(f, "the error of %" PRId64 " grew, by up to %.2g of the bound", s->grew,
@@ -155,7 +98,8 @@ static void write_kind(struct mla_page *page, const struct mla_change *c, const 
     mla_text_html(f, word);
     fputs("</span>", f);
     if (mla_change_is_flaky(c)) {
-        fprintf(f, "<br>flaky: %" PRId64 " of %" PRId64 " runs", c->failed_n, c->runs_n);
+        fprintf(f, "<br>flaky: %" PRId64 " of %" PRId64 " run%s", c->failed_n, c->runs_n,
+                mla_s(c->runs_n));
     } else if (c->kind == MLA_BROKEN) {
         fputs("<br>never passed", f);
     }
@@ -230,18 +174,25 @@ static void write_worst(struct mla_page *page)
     mla_page_case(page, s->gravest.testcase, s);
     fputs(" with ", page->file);
     mla_page_named(page, s);
-    fputs(", err/B ", page->file);
-    mla_page_figure(page, s->gravest.y);
-    fputs(s->gravest_fails ? ": it fails. Run it:</p>\n" : ": it passes. Run it:</p>\n",
-          page->file);
+    if (s->gravest_known) {
+        fputs(", err/B ", page->file);
+        mla_page_figure(page, s->gravest.y);
+    }
+    if (s->gravest_fails) {
+        char *word, *reason;
+        mla_report_reason(page->report, s->gravest_verdict, &word, &reason);
+        mla_page_text(page, ": it fails, <b class=\"bad\">", word, "</b> (");
+        mla_page_text(page, "", reason, "). Run it:</p>\n");
+    } else {
+        fputs(": it passes. Run it:</p>\n", page->file);
+    }
     mla_page_repro(page, s, s->gravest.testcase);
 }
 
 void mla_page_answer(struct mla_page *page)
 {
     fputs("<section id=\"answer\">\n", page->file);
-    write_headline(page);
-    write_cut_off(page);
+    mla_page_headline(page);
     write_regressed(page);
     write_worst(page);
     fputs(

@@ -93,12 +93,22 @@ static int32_t add_metrics(struct mla_report *report, struct mla_subject *s, int
     return code == SQLITE_DONE ? MLA_STORE_OK : mla_sql_fail(report->store, "read statistics");
 }
 
+static void count_judged(struct mla_run_row *run, const struct mla_subject *s, enum mla_grade grade,
+                         int64_t n)
+{
+    bool bad = mla_grade_is_bad(grade);
+    run->judged += bad || mla_grade_is_good(grade) ? n : 0;
+    run->failed += bad ? n : 0;
+    run->failed_planted += bad && s->planted ? n : 0;
+}
+
 void mla_report_add_trend(struct mla_report *report, struct mla_subject *s,
                           const struct mla_outcome *o, int64_t testcase)
 {
     struct mla_run_row *run = &report->runs[o->rank];
     size_t state = mla_report_state(report, o->rank, s->kernel);
     run->cases++;
+    count_judged(run, s, o->grade, 1);
     if (state < report->states_first ||
         (!mla_grade_is_good(o->grade) && !mla_grade_is_bad(o->grade))) {
         return;
@@ -113,7 +123,7 @@ void mla_report_add_trend(struct mla_report *report, struct mla_subject *s,
     }
 }
 
-/* What fails without an err/B, a crash, has the worst there is. */
+/* What fails without an err/B, a crash, is graver than any that has one: so it is ordered, not shown. */
 static void add_gravest(struct mla_subject *s, const struct mla_outcome *o, int64_t testcase)
 {
     bool fails = mla_grade_is_bad(o->grade);
@@ -124,20 +134,31 @@ static void add_gravest(struct mla_subject *s, const struct mla_outcome *o, int6
         s->gravest = (struct mla_point){0};
         s->gravest_fails = true;
     }
-    mla_point_add(&s->gravest, 0, o->ratio < 0 ? INFINITY : o->ratio, testcase);
+    double y = o->ratio < 0 ? INFINITY : o->ratio;
+    if (s->gravest.n == 0 || y > s->gravest.y) {
+        s->gravest_known = o->ratio >= 0;
+        s->gravest_verdict = o->verdict;
+    }
+    mla_point_add(&s->gravest, 0, y, testcase);
+}
+
+void mla_report_add_state(struct mla_report *report, struct mla_subject *s,
+                          const struct mla_outcome *o, int64_t testcase)
+{
+    struct mla_report_answer *a = &report->answer;
+    bool bad = mla_grade_is_bad(o->grade);
+    s->cases[o->grade]++;
+    a->cases += !s->planted;
+    a->judged += (bad || mla_grade_is_good(o->grade)) && !s->planted;
+    a->failing += bad && !s->planted;
+    add_gravest(s, o, testcase);
 }
 
 int32_t mla_report_add_figures(struct mla_report *report, struct mla_subject *s,
                                const struct mla_outcome *o, const struct mla_shape *shape)
 {
-    report->answer.cases += !s->planted;
-    report->answer.failing += mla_grade_is_bad(o->grade) && !s->planted;
-    s->cases[o->grade]++;
-    add_gravest(s, o, shape->testcase);
     if (o->ratio >= 0) {
         add_ratio(s, o->ratio, shape);
-    } else if (mla_grade_is_bad(o->grade)) { /* a crash: there is nothing worse */
-        mla_point_add(&s->worst, 0, INFINITY, shape->testcase);
     }
     if (o->seconds > 0) {
         s->kernel_seconds += o->seconds;
@@ -224,10 +245,17 @@ static void add_tally(struct mla_report *report, sqlite3_stmt *stmt)
                            sqlite3_column_text(stmt, 1)[0] == 'r');
     run->cases += n;
     report->answer.verdicts += n;
-    if (s != NULL && mla_report_state(report, rank, s->kernel) == s->state) {
+    if (s == NULL) {
+        return;
+    }
+    count_judged(run, s, grade, n);
+    if (mla_report_state(report, rank, s->kernel) == s->state) {
         s->tallied += n;
         s->tallied_good += mla_grade_is_good(grade) ? n : 0;
         s->tallied_bad += mla_grade_is_bad(grade) ? n : 0;
+        s->now_judged += mla_grade_is_good(grade) || mla_grade_is_bad(grade) ? n : 0;
+        s->now_unsupported += grade == MLA_GRADE_UNSUPPORTED ? n : 0;
+        s->now_unjudged += grade == MLA_GRADE_UNJUDGED ? n : 0;
     }
 }
 
@@ -242,6 +270,10 @@ int32_t mla_report_read_tallies(struct mla_report *report)
     int code;
     while ((code = sqlite3_step(stmt)) == SQLITE_ROW) {
         add_tally(report, stmt);
+    }
+    for (size_t i = 0; i < report->subjects_n; i++) {
+        const struct mla_subject *s = &report->subjects[i];
+        report->answer.idle += mla_subject_is_idle(s) && !s->planted;
     }
     int32_t status =
         code == SQLITE_DONE ? MLA_STORE_OK : mla_sql_fail(report->store, "read the tallies");

@@ -26,6 +26,14 @@ void mla_page_figure(struct mla_page *page, double value)
     }
 }
 
+void mla_page_text(struct mla_page *page, const char *begin, char *text, const char *end)
+{
+    fputs(begin, page->file);
+    mla_text_html(page->file, text);
+    fputs(end, page->file);
+    free(text);
+}
+
 void mla_page_subject(struct mla_page *page, const struct mla_subject *subject)
 {
     char *name = mla_subject_name(subject);
@@ -151,8 +159,14 @@ static void write_notes(struct mla_page *page)
         "<li><b>err/B</b> is the error of an output element over the half width of its certified "
         "interval, the worst of all elements judged: 1 or less is right, more is wrong. It has no "
         "unit. <b>ulp</b> is the spacing of bf16 at the true value.</li>\n"
+        "<li><b>Counts</b> are of cases by their present state, whatever commit judged them last: "
+        "what "
+        "an earlier one passed and no later one met still passes, what failed still fails.</li>\n"
         "<li><b>Figures</b> are of the commit that the kernel was last judged at (of a plug-in: of "
-        "the file, named by the beginning of its SHA-256), of every case the last verdict. Kernels "
+        "the file, named by the beginning of its SHA-256), of every case the last verdict. What "
+        "has "
+        "no figure, a crash, a timeout, a wrong status, is named by its word and in no figure. "
+        "Kernels "
         "that are wrong on purpose are in none but their own. -dirty: the work tree had changes, "
         "nobody can build that again. Builds with a sanitizer compute on other paths and stand "
         "apart, as in scalar [address].</li>\n"

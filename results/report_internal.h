@@ -94,16 +94,19 @@ struct mla_subject {
     bool planted;                /* wrong on purpose: in the tables, but no answer is made of it */
     size_t state;                /* of its last run: the one that counts */
     size_t rank;                 /* of its last run */
-    int64_t cases[MLA_GRADES_N]; /* at that commit; the last verdict of each */
-    int64_t tallied, tallied_good, tallied_bad; /* cases then counted without a verdict */
+    int64_t cases[MLA_GRADES_N]; /* by their present state, whatever commit judged them last */
+    int64_t tallied, tallied_good, tallied_bad; /* cases counted at that commit without a verdict */
+    int64_t now_judged, now_unsupported, now_unjudged; /* at that commit, with the tallied */
+    int64_t idle_verdict;                              /* row of one of the not judged; 0: none */
     int64_t compared, fails, grew, lost, broken, flaky;
     double growth;                  /* of err/B, the largest where it grew */
     double worst_before, worst_now; /* of the cases compared; negative: none */
     size_t since;           /* the earliest run that a case fails since; none: whose error grew */
     struct mla_point worst; /* err/B */
     /* The case to look at first: the worst of those that fail, or of all where none fails. */
-    struct mla_point gravest;
-    bool gravest_fails;
+    struct mla_point gravest;          /* y: err/B, infinite where it fails without one */
+    bool gravest_fails, gravest_known; /* has it an err/B? */
+    int64_t gravest_verdict;           /* its row */
     struct mla_point max_ulp, p99_ulp;
     int64_t measured;                             /* cases with statistics */
     int64_t rounded_n, bias_up_n, bias_outward_n; /* with this one: old runs may lack some */
@@ -140,8 +143,11 @@ struct mla_run_row {
     char *command, *started, *ended, *cpu, *commit, *sanitizer;
     bool dirty;
     double seconds; /* negative: not ended */
+    char *kernels;  /* comma separated */
     int64_t cases;  /* kernels times cases; executions of faults */
-    size_t state;   /* of what is built in; MLA_STATE_NONE: only plug-ins ran */
+    int64_t trials; /* of these, executions of faults */
+    int64_t judged, failed, failed_planted;
+    size_t state; /* of what is built in; MLA_STATE_NONE: only plug-ins ran */
     struct mla_run_file *files;
     size_t files_n;
 };
@@ -197,6 +203,18 @@ const struct mla_subject *mla_report_worst(const struct mla_report *report);
 /* Cases that passed, failed or were refused as due, with those that were only counted; of these the bad. */
 int64_t mla_subject_judged(const struct mla_subject *subject);
 int64_t mla_subject_failing(const struct mla_subject *subject);
+/* It ran at its last commit, and none of its cases was judged. */
+static inline bool mla_subject_is_idle(const struct mla_subject *s)
+{
+    return s->now_judged == 0 && s->now_unsupported + s->now_unjudged > 0;
+}
+/* "none of its 6 cases was judged: 4 unsupported, ..", with the reason of one; plain text, to be freed. */
+char *mla_report_idle(struct mla_report *report, const struct mla_subject *subject);
+/* The plural's ending. */
+static inline const char *mla_s(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
 /* The latest run, if it has no end: it was interrupted or killed, or is at work still. NULL: it has one. */
 const struct mla_run_row *mla_report_cut_off(const struct mla_report *report);
 

@@ -78,8 +78,16 @@ static void write_subject(struct mla_report *r, FILE *f, const struct mla_subjec
     }
     member_number(f, "compared_before_err_over_bound", s->worst_before >= 0, s->worst_before);
     member_number(f, "compared_now_err_over_bound", s->worst_now >= 0, s->worst_now);
+    char *word, *reason;
+    mla_report_reason(r, s->gravest_verdict, &word, &reason);
     member_point(r, f, "worst", s, &s->gravest);
-    fprintf(f, ",\"worst_fails\":%s", s->gravest_fails ? "true" : "false");
+    fprintf(f, ",\"worst_fails\":%s,\"worst_verdict\":", s->gravest_fails ? "true" : "false");
+    mla_text_json(f, word);
+    free(word);
+    free(reason);
+    fprintf(f,
+            ",\"now_judged\":%" PRId64 ",\"now_unsupported\":%" PRId64 ",\"now_unjudged\":%" PRId64,
+            s->now_judged, s->now_unsupported, s->now_unjudged);
     member_point(r, f, "max_err_over_bound", s, &s->worst);
     member_point(r, f, "max_ulp", s, &s->max_ulp);
     member_point(r, f, "p99_ulp", s, &s->p99_ulp);
@@ -133,13 +141,16 @@ void mla_report_json(struct mla_report *r, FILE *f)
 {
     const struct mla_report_answer *a = &r->answer;
     bool first = true;
+    fputc('{', f);
+    mla_report_last_json(r, f);
+    fputc(',', f);
     fprintf(f,
-            "{\"regressed\":%" PRId64 ",\"fails\":%" PRId64 ",\"grew\":%" PRId64
-            ",\"lost\":%" PRId64 ",\"failing\":%" PRId64 ",\"flaky\":%" PRId64
-            ",\"compared\":%" PRId64 ",\"cases\":%" PRId64 ",\"verdicts\":%" PRId64
-            ",\"latest_run_ended\":%s,\"kernels\":[",
+            "\"regressed\":%" PRId64 ",\"fails\":%" PRId64 ",\"grew\":%" PRId64 ",\"lost\":%" PRId64
+            ",\"failing\":%" PRId64 ",\"flaky\":%" PRId64 ",\"compared\":%" PRId64
+            ",\"cases\":%" PRId64 ",\"judged\":%" PRId64 ",\"idle\":%" PRId64
+            ",\"verdicts\":%" PRId64 ",\"latest_run_ended\":%s,\"kernels\":[",
             a->fails, a->fails, a->grew, a->lost, a->failing, a->flaky, a->compared, a->cases,
-            a->verdicts, mla_report_cut_off(r) == NULL ? "true" : "false");
+            a->judged, a->idle, a->verdicts, mla_report_cut_off(r) == NULL ? "true" : "false");
     for (size_t i = 0; i < r->subjects_n; i++) {
         if (mla_page_shows(&r->subjects[i])) {
             fputs(first ? "\n" : ",\n", f);

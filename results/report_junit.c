@@ -2,7 +2,8 @@
  *
  * report_junit.c - the report as JUnit XML: a suite for each kernel and operation; a test case for each
  * failing case that is named, one for all others that were judged together (a million would help nobody),
- * and one, skipped, for those that were not judged: what never passed is never green.
+ * and one, skipped, for those that were not judged. Where none was judged that one is an error: what never
+ * passed is never green.
  *
  * A crash or a timeout is an error, a wrong result a failure. Planted faults have no suite.
  */
@@ -22,6 +23,7 @@ struct suite {
     struct totals totals;
     int64_t others, others_bad; /* judged, and not named */
     int64_t not_judged;
+    bool idle; /* none was judged: an error, not skipped */
 };
 
 static bool is_named(size_t subject, const struct mla_change *c)
@@ -44,6 +46,7 @@ static struct suite suite_of(struct mla_report *r, size_t subject)
     const struct mla_subject *s = &r->subjects[subject];
     struct suite suite = {.others = mla_subject_judged(s),
                           .others_bad = mla_subject_failing(s),
+                          .idle = mla_subject_is_idle(s),
                           .not_judged = s->cases[MLA_GRADE_UNSUPPORTED] +
                                         s->cases[MLA_GRADE_UNJUDGED] + s->cases[MLA_GRADE_NONE]};
     struct totals *t = &suite.totals;
@@ -56,9 +59,10 @@ static struct suite suite_of(struct mla_report *r, size_t subject)
             suite.others_bad--;
         }
     }
-    t->tests = t->failures + t->errors + (suite.others > 0) + (suite.not_judged > 0);
+    t->tests = t->failures + t->errors + (suite.others > 0) + (suite.idle || suite.not_judged > 0);
+    t->errors += suite.idle;
     t->failures += suite.others_bad > 0;
-    t->skipped = suite.not_judged > 0;
+    t->skipped = !suite.idle && suite.not_judged > 0;
     return suite;
 }
 
@@ -89,7 +93,8 @@ static void write_named(struct mla_report *r, FILE *f, const struct mla_change *
         fprintf(f, ", err/B %.3g", c->ratio);
     }
     if (mla_change_is_flaky(c)) {
-        fprintf(f, ", flaky: in %" PRId64 " of %" PRId64 " runs", c->failed_n, c->runs_n);
+        fprintf(f, ", flaky: in %" PRId64 " of %" PRId64 " run%s", c->failed_n, c->runs_n,
+                mla_s(c->runs_n));
     }
     fputs("\">", f);
     mla_text_html(f, word);
@@ -105,26 +110,34 @@ static void write_named(struct mla_report *r, FILE *f, const struct mla_change *
 }
 
 /* The cases that are not named. */
-static void write_rest(FILE *f, const struct mla_subject *s, const struct suite *suite)
+static void write_rest(struct mla_report *r, FILE *f, const struct mla_subject *s,
+                       const struct suite *suite)
 {
     if (suite->others > 0) {
         write_class(f, s);
-        fprintf(f, "%" PRId64 " other judged cases\">", suite->others);
+        fprintf(f, "%" PRId64 " other judged case%s\">", suite->others, mla_s(suite->others));
         if (suite->others_bad > 0) {
             fprintf(f,
                     "<failure type=\"not-named\" message=\"%" PRId64
-                    " of them fail, too many to name\"/>",
-                    suite->others_bad);
+                    " of them fail%s, too many to name\"/>",
+                    suite->others_bad, suite->others_bad == 1 ? "s" : "");
         }
         fputs("</testcase>\n", f);
     }
-    if (suite->not_judged > 0) {
+    if (suite->idle) {
+        char *text = mla_report_idle(r, s);
+        write_class(f, s);
+        fputs("no case judged\"><error type=\"nothing-judged\" message=\"", f);
+        mla_text_html(f, text);
+        fputs("\"/></testcase>\n", f);
+        free(text);
+    } else if (suite->not_judged > 0) {
         write_class(f, s);
         fprintf(f,
-                "%" PRId64 " cases not judged\"><skipped message=\"%" PRId64
+                "%" PRId64 " case%s not judged\"><skipped message=\"%" PRId64
                 " unsupported, %" PRId64 " unjudged; %" PRId64
                 " of them passed once\"/></testcase>\n",
-                suite->not_judged, s->cases[MLA_GRADE_UNSUPPORTED],
+                suite->not_judged, mla_s(suite->not_judged), s->cases[MLA_GRADE_UNSUPPORTED],
                 suite->not_judged - s->cases[MLA_GRADE_UNSUPPORTED], s->lost);
     }
 }
@@ -144,7 +157,7 @@ static void write_suite(struct mla_report *r, FILE *f, size_t subject)
             write_named(r, f, &r->changes[i]);
         }
     }
-    write_rest(f, s, &suite);
+    write_rest(r, f, s, &suite);
     fputs("</testsuite>\n", f);
     free(name);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report_markdown.c - the report as GitHub's Markdown (a job's summary), as CSV, and as annotations.
+ * report_markdown.c - the report as GitHub's Markdown (a job's summary), and as CSV.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -9,8 +9,7 @@
 #include "results/report_page.h"
 #include "results/report_text.h"
 
-#define CASES_SHOWN       20
-#define ANNOTATIONS_SHOWN 10
+#define CASES_SHOWN 20
 
 static void write_name(FILE *f, const struct mla_subject *s)
 {
@@ -31,22 +30,51 @@ static void write_run(FILE *f, const struct mla_report *r, const struct mla_subj
     free(build);
 }
 
+/* Takes the text. */
+static void write_text(FILE *f, const char *begin, char *text, const char *end)
+{
+    fputs(begin, f);
+    mla_text_markdown(f, text);
+    fputs(end, f);
+    free(text);
+}
+
+/* Kernels that ran for nothing. */
+static void write_idle(struct mla_report *r, FILE *f)
+{
+    bool first = true;
+    for (size_t i = 0; i < r->subjects_n; i++) {
+        const struct mla_subject *s = &r->subjects[i];
+        if (mla_subject_is_idle(s) && !s->planted) {
+            fputs(first ? "\n### Not judged at all\n\n- " : "- ", f);
+            write_name(f, s);
+            fputs(", ", f);
+            write_run(f, r, s, s->rank);
+            write_text(f, ": ", mla_report_idle(r, s), "\n");
+            first = false;
+        }
+    }
+}
+
 static void write_answer(struct mla_report *r, FILE *f)
 {
     const struct mla_report_answer *a = &r->answer;
     if (a->fails > 0) {
-        fprintf(f, "**Regressed: %" PRId64 " of %" PRId64 " results** passed before and fail now.",
-                a->fails, a->compared);
+        fprintf(f,
+                "**Regressed: %" PRId64 " of %" PRId64 " result%s** passed before and fail%s now.",
+                a->fails, a->compared, mla_s(a->compared), a->fails == 1 ? "s" : "");
     } else if (a->compared > 0) {
-        fprintf(f, "**No regression**: %" PRId64 " results were compared with earlier runs.",
-                a->compared);
+        fprintf(f, "**No regression**: %" PRId64 " result%s %s compared with earlier runs.",
+                a->compared, mla_s(a->compared), a->compared == 1 ? "was" : "were");
     } else {
         fputs("**Nothing to compare yet**: no case was judged by two runs.", f);
     }
-    fprintf(f,
-            " %" PRId64 " of %" PRId64 " failing now, %" PRId64 " of them flaky; %" PRId64
-            " pass with a larger error.\n",
-            a->failing, a->cases, a->flaky, a->grew);
+    write_text(f, a->failing > 0 ? " **" : " ", mla_report_counts(r),
+               a->failing > 0 ? "**. " : ". ");
+    if (a->failing > 0) {
+        write_text(f, "", mla_report_failing(r), " ");
+    }
+    write_text(f, "", mla_report_last(r), "\n");
     const struct mla_run_row *run = mla_report_cut_off(r);
     if (run != NULL) {
         fprintf(f,
@@ -55,6 +83,16 @@ static void write_answer(struct mla_report *r, FILE *f)
                 "earlier runs judged them.\n",
                 run->id);
     }
+    write_idle(r, f);
+}
+
+/* "crash: why". */
+static void write_reason(struct mla_report *r, FILE *f, int64_t verdict)
+{
+    char *word, *reason;
+    mla_report_reason(r, verdict, &word, &reason);
+    write_text(f, "**", word, "**: ");
+    write_text(f, "", reason, "");
 }
 
 static void write_case(struct mla_report *r, FILE *f, const struct mla_subject *s, int64_t testcase)
@@ -69,23 +107,35 @@ static void write_case(struct mla_report *r, FILE *f, const struct mla_subject *
 
 static void write_changes(struct mla_report *r, FILE *f)
 {
+    if (r->changes_n > 0) {
+        size_t n = r->changes_n < CASES_SHOWN ? r->changes_n : CASES_SHOWN;
+        fprintf(f, "\n### Failing or worse than before, gravest first: %zu of %" PRId64 "\n\n", n,
+                r->changes_all);
+    }
     for (size_t i = 0; i < r->changes_n && i < CASES_SHOWN; i++) {
         const struct mla_change *c = &r->changes[i];
         const struct mla_subject *s = &r->subjects[c->subject];
-        fputs(i == 0 ? "\n### Failing or worse than before, gravest first\n\n- " : "- ", f);
+        fputs("- ", f);
         write_name(f, s);
         fprintf(f, ": %s", mla_change_text(c->kind));
         if (mla_change_is_flaky(c)) {
-            fprintf(f, ", flaky: in %" PRId64 " of %" PRId64 " runs", c->failed_n, c->runs_n);
+            fprintf(f, ", flaky: in %" PRId64 " of %" PRId64 " run%s", c->failed_n, c->runs_n,
+                    mla_s(c->runs_n));
         }
         if (c->before >= 0 && c->ratio >= 0) {
             fprintf(f, ", err/B %.3g to %.3g", c->before, c->ratio);
+        } else if (c->ratio >= 0) {
+            fprintf(f, ", err/B %.3g", c->ratio);
         }
         fputs(", since ", f);
         write_run(f, r, s, c->since);
         if (c->kind != MLA_BROKEN) {
             fputs("; last better in ", f);
             write_run(f, r, s, c->good);
+        }
+        if (c->kind != MLA_GREW) {
+            fputs(". ", f);
+            write_reason(r, f, c->verdict);
         }
         fputs("\n\n", f);
         write_case(r, f, s, c->testcase);
@@ -113,8 +163,14 @@ void mla_report_markdown(struct mla_report *r, FILE *f)
     if (worst != NULL) {
         fputs("\n### Worst case\n\n", f);
         write_name(f, worst);
-        fprintf(f, ", err/B %.3g, %s\n\n", worst->gravest.y,
-                worst->gravest_fails ? "fails" : "passes");
+        if (worst->gravest_known) {
+            fprintf(f, ", err/B %.3g", worst->gravest.y);
+        }
+        fputs(worst->gravest_fails ? ", fails, " : ", passes", f);
+        if (worst->gravest_fails) {
+            write_reason(r, f, worst->gravest_verdict);
+        }
+        fputs("\n\n", f);
         write_case(r, f, worst, worst->gravest.testcase);
     }
     fputs("\n### Accuracy\n\n"
@@ -216,59 +272,4 @@ void mla_report_csv(struct mla_report *r, FILE *f)
             csv_row(r, f, &r->subjects[i]);
         }
     }
-}
-
-/* A kernel that was never judged is not green. */
-static void github_subject(FILE *f, const struct mla_subject *s)
-{
-    if (mla_subject_judged(s) > 0) {
-        return;
-    }
-    char *name = mla_subject_name(s);
-    fprintf(f, "::warning title=%s/", mla_subject_op(s));
-    mla_text_github_property(f, name);
-    fprintf(f, " no case judged::%" PRId64 " unsupported, %" PRId64 " unjudged\n",
-            s->cases[MLA_GRADE_UNSUPPORTED], s->cases[MLA_GRADE_UNJUDGED]);
-    free(name);
-}
-
-void mla_report_github(struct mla_report *r, FILE *f)
-{
-    const struct mla_report_answer *a = &r->answer;
-    for (size_t i = 0; i < r->changes_n && i < ANNOTATIONS_SHOWN; i++) {
-        const struct mla_change *c = &r->changes[i];
-        const struct mla_subject *s = &r->subjects[c->subject];
-        const struct mla_case_row *row = mla_report_case(r, c->testcase);
-        char *repro = mla_report_repro(r, s, row);
-        char *name = mla_subject_name(s), *build = mla_report_build(r, c->since, s);
-        fprintf(f, "::%s title=%s/", c->kind == MLA_GREW ? "warning" : "error", mla_subject_op(s));
-        mla_text_github_property(f, name);
-        fprintf(f, " %s::", mla_change_text(c->kind));
-        if (mla_change_is_flaky(c)) {
-            fprintf(f, "flaky, in %" PRId64 " of %" PRId64 " runs; ", c->failed_n, c->runs_n);
-        }
-        fprintf(f, "since run %" PRId64 ", commit ", r->runs[c->since].id);
-        mla_text_github_message(f, build);
-        free(name);
-        free(build);
-        if (c->ratio >= 0) {
-            fprintf(f, "; err/B %.3g", c->ratio);
-        }
-        fputs("; ", f);
-        mla_text_github_message(f, repro);
-        fputc('\n', f);
-        free(repro);
-    }
-    for (size_t i = 0; i < r->subjects_n; i++) {
-        if (mla_page_shows(&r->subjects[i]) && !r->subjects[i].planted) {
-            github_subject(f, &r->subjects[i]);
-        }
-    }
-    fprintf(f,
-            "::%s title=mlacheck report::%" PRId64 " of %" PRId64
-            " results compared regressed; %" PRId64 " failing now, %" PRId64 " of them flaky\n",
-            a->fails > 0     ? "error"
-            : a->failing > 0 ? "warning"
-                             : "notice",
-            a->fails, a->compared, a->failing, a->flaky);
 }

@@ -41,6 +41,8 @@ void mla_page_named(struct mla_page *page, const struct mla_subject *subject);
 /* "run 12, 1a2b3c4d5e6f" (mla_report_build) and, after the separator, the day. */
 void mla_page_run(struct mla_page *page, const struct mla_subject *subject, size_t rank,
                   const char *separator);
+/* Plain text, escaped, between two pieces of HTML. Frees the text. */
+void mla_page_text(struct mla_page *page, const char *begin, char *text, const char *end);
 /* A link to the case in the list at the end, with its short id. */
 void mla_page_case(struct mla_page *page, int64_t testcase, const struct mla_subject *subject);
 /* The same reference for a link that the caller writes; false when the case cannot be read. */
@@ -58,6 +60,7 @@ static inline bool mla_page_shows(const struct mla_subject *s)
 }
 
 /* Sections, in the order of the page. */
+void mla_page_headline(struct mla_page *page); /* of the answer */
 void mla_page_answer(struct mla_page *page);
 void mla_page_accuracy(struct mla_page *page);
 void mla_page_plots(struct mla_page *page, const struct mla_plot *plots, size_t plots_n);

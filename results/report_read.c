@@ -149,6 +149,29 @@ static struct repetition repetition_of(const struct mla_report *report, const ch
     return r;
 }
 
+/* What neither answered nor was due has no figures, even where a call before it had some. */
+static void drop_figures(struct mla_outcome *o)
+{
+    if (o->grade == MLA_GRADE_CRASH || o->grade == MLA_GRADE_TIMEOUT) {
+        o->ratio = -1;
+        o->plain = 0;
+        o->seconds = 0;
+    }
+}
+
+/* Was the case judged by what the kernel is now? */
+static void count_now(struct mla_report *report, struct mla_subject *subject, const char *kernel,
+                      const struct mla_outcome *judged, const struct mla_outcome *last)
+{
+    if (is_judged(judged) && mla_report_state(report, judged->rank, kernel) == subject->state) {
+        subject->now_judged++;
+    } else if (mla_report_state(report, last->rank, kernel) == subject->state) {
+        subject->now_unsupported += last->grade == MLA_GRADE_UNSUPPORTED;
+        subject->now_unjudged += last->grade != MLA_GRADE_UNSUPPORTED;
+        subject->idle_verdict = last->verdict;
+    }
+}
+
 /* The outcomes of one sanitizer, in order of time; they come first in the list afterwards. */
 static int32_t end_subject(struct mla_report *report, struct group *group, size_t first, size_t n)
 {
@@ -160,6 +183,7 @@ static int32_t end_subject(struct mla_report *report, struct group *group, size_
         return MLA_STORE_ERR_NOMEM;
     }
     for (size_t i = 0; i < n; i++) {
+        drop_figures(&mine[i]);
         mla_report_add_trend(report, subject, &mine[i], group->shape.testcase);
     }
     /* A failure stays one until a run passes the case: what was not judged, or by another commit only,
@@ -168,11 +192,10 @@ static int32_t end_subject(struct mla_report *report, struct group *group, size_
     while (judged > 1 && !is_judged(&mine[judged - 1])) {
         judged--;
     }
+    count_now(report, subject, group->kernel, &mine[judged - 1], &mine[n - 1]);
     struct repetition same = repetition_of(report, group->kernel, mine, judged);
     if (same.failed_n > 0) {
         n = same.worst + 1;
-    } else if (mla_report_state(report, mine[n - 1].rank, group->kernel) != subject->state) {
-        return MLA_STORE_OK; /* what the kernel is now did not meet it */
     }
     struct mla_change change = mla_report_rule(mine, n);
     change.testcase = group->shape.testcase;
@@ -187,7 +210,10 @@ static int32_t end_subject(struct mla_report *report, struct group *group, size_
         subject->worst_now = now > subject->worst_now ? now : subject->worst_now;
     }
     mla_report_add_change(report, subject, change);
-    return mla_report_add_figures(report, subject, &mine[n - 1], &group->shape);
+    mla_report_add_state(report, subject, &mine[n - 1], group->shape.testcase);
+    return mla_report_state(report, mine[n - 1].rank, group->kernel) == subject->state
+               ? mla_report_add_figures(report, subject, &mine[n - 1], &group->shape)
+               : MLA_STORE_OK;
 }
 
 static int32_t end_group(struct mla_report *report, struct group *group)

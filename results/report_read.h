@@ -32,8 +32,11 @@ struct mla_shape {
     double ranks; /* ring: ring_size; sparse: heads */
     double scale; /* 0: unknown */
 };
-/* Add one run's outcome to the trend, and the last one of the subject's commit to its figures. */
+/* Add one run's outcome to the trend, the one that a case's present state is to the counts, and one of the
+ * subject's last commit to its figures. */
 void mla_report_add_trend(struct mla_report *report, struct mla_subject *subject,
+                          const struct mla_outcome *outcome, int64_t testcase);
+void mla_report_add_state(struct mla_report *report, struct mla_subject *subject,
                           const struct mla_outcome *outcome, int64_t testcase);
 int32_t mla_report_add_figures(struct mla_report *report, struct mla_subject *subject,
                                const struct mla_outcome *outcome, const struct mla_shape *shape);

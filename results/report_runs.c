@@ -37,14 +37,15 @@ static int32_t add_run(struct mla_report *report, sqlite3_stmt *stmt)
                                 .seconds = sqlite3_column_type(stmt, 8) == SQLITE_NULL
                                                ? -1
                                                : sqlite3_column_double(stmt, 8),
+                                .kernels = column_copy(stmt, 10),
+                                .trials = sqlite3_column_int64(stmt, 9),
                                 .cases = sqlite3_column_int64(stmt, 9)};
     report->runs_n++;
     if (run->command == NULL || run->started == NULL || run->ended == NULL || run->cpu == NULL ||
-        run->commit == NULL || run->sanitizer == NULL) {
+        run->commit == NULL || run->sanitizer == NULL || run->kernels == NULL) {
         return no_memory(report->store);
     }
-    const char *kernels = (const char *)sqlite3_column_text(stmt, 10);
-    if (!mla_report_add_states(report, run, kernels != NULL ? kernels : "")) {
+    if (!mla_report_add_states(report, run, run->kernels)) {
         return no_memory(report->store);
     }
     return MLA_STORE_OK;

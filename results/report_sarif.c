@@ -75,10 +75,17 @@ static void write_change(struct mla_report *r, FILE *f, bool *first, const struc
         fprintf(message, "%s/%s: %s, since run %" PRId64 " (commit %s)", mla_subject_op(s), name,
                 mla_change_text(c->kind), r->runs[c->since].id, build);
         if (mla_change_is_flaky(c)) {
-            fprintf(message, ", flaky: in %" PRId64 " of %" PRId64 " runs", c->failed_n, c->runs_n);
+            fprintf(message, ", flaky: in %" PRId64 " of %" PRId64 " run%s", c->failed_n, c->runs_n,
+                    mla_s(c->runs_n));
         }
         if (c->ratio >= 0) {
             fprintf(message, ": err/B %.3g", c->ratio);
+        } else {
+            char *word, *reason;
+            mla_report_reason(r, c->verdict, &word, &reason);
+            fprintf(message, ": %s, %s", word, reason);
+            free(word);
+            free(reason);
         }
         fprintf(message, ". Run it: %s", repro != NULL ? repro : "");
         (void)fclose(message);
@@ -93,19 +100,19 @@ static void write_change(struct mla_report *r, FILE *f, bool *first, const struc
 }
 
 /* What no single case says. */
-static void write_subject(FILE *f, bool *first, const struct mla_subject *s)
+static void write_subject(struct mla_report *r, FILE *f, bool *first, const struct mla_subject *s)
 {
     char *name = mla_subject_name(s), text[512];
-    int64_t unsupported = s->cases[MLA_GRADE_UNSUPPORTED], unjudged = s->cases[MLA_GRADE_UNJUDGED];
     if (s->lost > 0) {
-        (void)snprintf(text, sizeof text, "%s/%s: %" PRId64 " cases passed once, not judged now",
-                       mla_subject_op(s), name, s->lost);
+        (void)snprintf(text, sizeof text, "%s/%s: %" PRId64 " case%s passed once, not judged now",
+                       mla_subject_op(s), name, s->lost, mla_s(s->lost));
         write_result(f, first, NO_LONGER_JUDGED, s, "", strdup(text));
     }
-    if (mla_subject_judged(s) == 0) {
-        (void)snprintf(text, sizeof text,
-                       "%s/%s: no case was judged, %" PRId64 " unsupported, %" PRId64 " unjudged",
-                       mla_subject_op(s), name, unsupported, unjudged);
+    if (mla_subject_is_idle(s)) {
+        char *idle = mla_report_idle(r, s);
+        (void)snprintf(text, sizeof text, "%s/%s: %s", mla_subject_op(s), name,
+                       idle != NULL ? idle : "");
+        free(idle);
         write_result(f, first, NOTHING_JUDGED, s, "", strdup(text));
     }
     free(name);
@@ -129,7 +136,7 @@ void mla_report_sarif(struct mla_report *r, FILE *f)
     }
     for (size_t i = 0; i < r->subjects_n; i++) {
         if (mla_page_shows(&r->subjects[i]) && !r->subjects[i].planted) {
-            write_subject(f, &first, &r->subjects[i]);
+            write_subject(r, f, &first, &r->subjects[i]);
         }
     }
     fputs("]}]}\n", f);

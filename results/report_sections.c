@@ -260,7 +260,7 @@ void mla_page_speed(struct mla_page *page)
     struct mla_report *report = page->report;
     size_t first = report->runs_n > RUNS_SHOWN ? report->runs_n - RUNS_SHOWN : 0;
     fprintf(page->file,
-            "<section id=\"speed\"><h2>Time</h2>\n<h3>The last %d runs</h3>\n<p "
+            "<section id=\"speed\"><h2>Time</h2>\n<h3>The last runs, at most %d</h3>\n<p "
             "class=\"soft\">Results: kernels times cases, or executions of a hunt.</p><div "
             "class=\"scroll\"><table>"
             "<thead><tr><th class=\"n\">run</th><th>started</th><th class=\"n\">results</th>"

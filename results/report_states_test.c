@@ -199,12 +199,19 @@ static void never_green_without_a_pass(void **state)
          *markdown = test_report_render(store, MLA_REPORT_MARKDOWN);
     char *annotations = test_report_render(store, TEST_ANNOTATIONS);
     assert_non_null(strstr(
-        annotations, "::warning title=ring/idle no case judged::1 unsupported, 1 unjudged\n"));
+        annotations, "::warning title=ring/idle no case judged::none of its 2 cases was judged: 1 "
+                     "unsupported, 1 unjudged; one is unsupported: "));
     assert_int_equal(test_report_count(annotations, "no case judged"), 1);
     free(annotations);
-    assert_non_null(strstr(xml, "tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\">"));
-    assert_non_null(
-        strstr(xml, "name=\"2 cases not judged\"><skipped message=\"1 unsupported, 1 "));
+    assert_non_null(strstr(xml, "tests=\"4\" failures=\"1\" errors=\"2\" skipped=\"0\">"));
+    assert_non_null(strstr(xml, "name=\"no case judged\"><error type=\"nothing-judged\" "
+                                "message=\"none of its 2 cases was judged: 1 unsupported, 1 "));
+    assert_null(strstr(xml, "<skipped"));
+    assert_non_null(strstr(html, "<b class=\"bad\">ring/idle</b> in run 1, "));
+    assert_non_null(strstr(html, ": none of its 2 cases was judged: 1 unsupported, 1 unjudged; "));
+    assert_non_null(strstr(markdown, "### Not judged at all\n\n- ring/idle, run 1, "));
+    assert_non_null(strstr(markdown, "2 of 3 judged results failing now; 2 not judged; of 1 "
+                                     "kernel and operation nothing was judged"));
     assert_int_equal(test_report_count(xml, "<error type=\"never-passed\""), 1);
     assert_int_equal(test_report_count(xml, "<failure type=\"never-passed\""), 1);
     assert_int_equal(test_report_count(sarif, "\"ruleId\":\"MLA1003\""), 2);
@@ -213,7 +220,9 @@ static void never_green_without_a_pass(void **state)
     assert_non_null(strstr(html, "<td class=\"n\">-</td><td class=\"n\">-</td>"
                                  "<td class=\"n\">-</td><td class=\"n\">-</td></tr>"));
     assert_non_null(strstr(markdown, "| ring/plain | 1 | 0.5 | - | "));
-    assert_non_null(strstr(html, "<p class=\"answer bad\">Nothing to compare yet, but"));
+    assert_non_null(strstr(html, "<p class=\"answer bad\">Nothing to compare yet (no case was "
+                                 "judged by two runs), but 2 failing, and 1 kernel and "
+                                 "operation was not judged at all.</p>"));
     free(xml);
     free(sarif);
     free(html);

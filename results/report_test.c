@@ -102,7 +102,9 @@ static void answer_is_right(void **state)
     assert_int_equal(a.grew, 1);  /* 2 */
     assert_int_equal(a.failing, 2);
     assert_int_equal(a.compared, 2);
-    assert_int_equal(a.cases, 4); /* 1, 2 and 4 of the last build; 2 with the sanitizer */
+    assert_int_equal(a.cases,
+                     5); /* 1, 2, 4, and 3 as the first commit left it; 2 with the sanitizer */
+    assert_int_equal(a.judged, 5);
     assert_int_equal(report->changes_n, 3);
     assert_int_equal(report->changes[0].kind, MLA_FAILS);
     assert_int_equal(report->changes[1].kind, MLA_BROKEN);
@@ -297,7 +299,8 @@ static void other_formats_are_harmless(void **state)
     assert_int_equal(test_report_count(annotations, "\n::"), 3);
     assert_int_equal(strncmp(annotations, "::", 2), 0);
     assert_int_equal(test_report_count(annotations, "%250A%3A%3Aerror%3A%3A"), 3); /* titles */
-    assert_int_equal(test_report_count(annotations, "%250A::error::"), 3);         /* messages */
+    assert_int_equal(test_report_count(annotations, "%250A::error::"),
+                     6); /* reasons, lines to run, kernels that fail */
     assert_int_equal(test_report_count(annotations, "::error "),
                      3); /* the cases that fail, and the answer */
     assert_int_equal(test_report_count(annotations, "::warning "),
@@ -364,9 +367,12 @@ static void worst_is_one_that_fails(void **state)
     mla_report_free(report);
     char *html = test_report_render(store, MLA_REPORT_HTML),
          *markdown = test_report_render(store, MLA_REPORT_MARKDOWN);
-    assert_non_null(strstr(html, "err/B 0.5: it fails. Run it:</p>\n<pre>mlacheck run it --rel"));
-    assert_non_null(strstr(markdown, ", err/B 0.5, fails\n\n  ` mlacheck run it --relations `"));
-    assert_non_null(strstr(html, "fails:</span> <code>mlacheck run it --relations</code>"));
+    assert_non_null(strstr(html, "err/B 0.5: it fails, <b class=\"bad\">fail-improbable</b> ("));
+    assert_non_null(strstr(html, "). Run it:</p>\n<pre>mlacheck run it --relations</pre>"));
+    assert_non_null(strstr(markdown, ", err/B 0.5, fails, **fail-improbable**: "));
+    assert_non_null(strstr(markdown, "\n\n  ` mlacheck run it --relations `"));
+    assert_non_null(
+        strstr(html, "fails, fail-improbable:</span> <code>mlacheck run it --relations</code>"));
     char *csv = test_report_render(store, MLA_REPORT_CSV),
          *json = test_report_render(store, MLA_REPORT_JSON);
     assert_non_null(strstr(csv, "\"mlacheck run it --relations\",000000030000,1,0,0,"));

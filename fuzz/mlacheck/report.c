@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "fuzz/mlacheck/options.h"
+#include "results/report_text.h"
 
 static const char help[] =
     "usage: mlacheck report [--format html|md|csv|json|junit|sarif] [flags]\n"
@@ -37,6 +38,7 @@ struct place {
     char path[4096], temporary[4112];
     bool is_stdout, was_interrupted;
     bool is_kept; /* a device or a pipe, which no file may take the place of */
+    bool is_told; /* the answer on standard output, too */
     FILE *file;
 };
 
@@ -129,29 +131,42 @@ static int close_place(struct place *place, int code)
     return code;
 }
 
-static void say(const struct mla_options *o, const struct mla_report_answer *a,
+static void say(const struct mla_options *o, const struct mla_report *report,
                 const struct place *place)
 {
-    if (place->is_stdout)
-        return;
+    struct mla_report_answer answer = mla_report_answer(report), *a = &answer;
+    char *counts = mla_report_counts(report), *last = mla_report_last(report);
+    char *kernels = mla_report_failing(report);
     if (a->compared == 0)
-        printf("nothing to compare: no case was judged by two runs");
+        printf("nothing to compare: no case was judged by two runs; ");
     else
-        printf("%" PRId64 " of %" PRId64 " results compared regressed", a->fails, a->compared);
-    printf("; %" PRId64 " failing now, %" PRId64 " of them flaky, %" PRId64
-           " pass with a larger error\nreport: %s\n",
-           a->failing, a->flaky, a->grew, place->path);
-    if (o->json)
+        printf("%" PRId64 " of %" PRId64 " result%s compared regressed; ", a->fails, a->compared,
+               a->compared == 1 ? "" : "s");
+    mla_text_plain(stdout, counts);
+    fputc('\n', stdout);
+    if (kernels != NULL) {
+        mla_text_plain(stdout, kernels);
+        fputc('\n', stdout);
+    }
+    mla_text_plain(stdout, last);
+    printf("\nreport: %s\n", place->path);
+    free(kernels);
+    free(counts);
+    free(last);
+    if (o->json) {
         printf("{\"regressed\":%" PRId64 ",\"fails\":%" PRId64 ",\"grew\":%" PRId64
                ",\"lost\":%" PRId64 ",\"failing\":%" PRId64 ",\"compared\":%" PRId64
-               ",\"cases\":%" PRId64 ",\"verdicts\":%" PRId64 ",\"flaky\":%" PRId64 "}\n",
+               ",\"cases\":%" PRId64 ",\"verdicts\":%" PRId64 ",\"flaky\":%" PRId64
+               ",\"judged\":%" PRId64 ",\"idle\":%" PRId64 ",",
                a->fails, a->fails, a->grew, a->lost, a->failing, a->compared, a->cases, a->verdicts,
-               a->flaky);
+               a->flaky, a->judged, a->idle);
+        mla_report_last_json(report, stdout);
+        printf("}\n");
+    }
 }
 
 static int write_report(const struct mla_options *o, struct mla_store *store,
-                        enum mla_report_format format, struct place *place,
-                        struct mla_report_answer *answer)
+                        enum mla_report_format format, struct place *place)
 {
     struct mla_report *report;
     if (mla_report_read(store, &report) != MLA_STORE_OK)
@@ -171,7 +186,8 @@ static int write_report(const struct mla_options *o, struct mla_store *store,
     }
     if (code == 0 && o->github)
         mla_report_github(report, stdout);
-    *answer = mla_report_answer(report);
+    if (code == 0 && place->is_told)
+        say(o, report, place);
     mla_report_free(report);
     return code;
 }
@@ -186,8 +202,8 @@ int mla_report_after(const struct mla_options *options)
     if (store == NULL)
         return code != 0 ? code : MLA_EXIT_ENVIRONMENT;
     fflush(stdout);
-    struct mla_report_answer answer;
-    code = write_report(&o, store, MLA_REPORT_HTML, &place, &answer);
+    place.is_told = false;
+    code = write_report(&o, store, MLA_REPORT_HTML, &place);
     mla_store_close(store);
     if (code == 0)
         fprintf(options->json ? stderr : stdout, "report: %s\n", place.path);
@@ -217,10 +233,8 @@ int mla_verb_report(int argc, char **argv)
     struct mla_store *store = code == 0 ? mla_options_look_store(&o, "report") : NULL;
     if (store == NULL)
         return code != 0 ? code : MLA_EXIT_ENVIRONMENT;
-    struct mla_report_answer answer;
-    code = write_report(&o, store, (enum mla_report_format)format, &place, &answer);
+    place.is_told = !place.is_stdout;
+    code = write_report(&o, store, (enum mla_report_format)format, &place);
     mla_store_close(store);
-    if (code == 0)
-        say(&o, &answer, &place);
     return code;
 }

@@ -25,7 +25,11 @@ check 'whole' 0 '</html>' tail -n 1 "$dir/results.html"
 check 'no half file is left' 0 '1' bash -c "ls '$dir' | grep -c '^results.html'"
 check 'with counts' 0 '{"regressed":0,"fails":0,"grew":0,"lost":0,"failing":0,"compared":0,' \
     "$mlacheck" report --db "$db" --out "$dir/o.html" --json
-check 'annotations' 0 '::notice title=mlacheck report::' "$mlacheck" report --db "$db" --out "$dir/o.html" --github
+check 'what ran last' 0 'The last run, 1, was mlacheck run with scalar, fault:scale-twice: 2 results, none failed.' \
+    "$mlacheck" report --db "$db" --out "$dir/o.html"
+check 'and in JSON' 0 '"last_run":{"run":1,"verb":"run","kernels":"scalar,fault:scale-twice","results":2,"judged":2,"failed":0,' \
+    "$mlacheck" report --db "$db" --out "$dir/o.html" --json
+check 'annotations' 0 '::notice title=mlacheck: nothing to compare yet::' "$mlacheck" report --db "$db" --out "$dir/o.html" --github
 check 'Markdown' 0 '| sparse/scalar' "$mlacheck" report --db "$db" --format md
 check 'CSV' 0 '"sparse","scalar",' "$mlacheck" report --db "$db" --format csv
 check 'JSON' 0 '"kernel":"scalar"' "$mlacheck" report --db "$db" --format json
