@@ -38,6 +38,11 @@ check 'list of no database' 3 'nothere.db' "$mlacheck" list runs --db "$dir/noth
 check 'it was not made' 1 '' test -e "$dir/nothere.db"
 check 'bad input makes no database' 1 '' bash -c \
     "'$mlacheck' run --db '$dir/none.db' --kernel nope --case '$line'; test -e '$dir/none.db'"
+# who closes a pipe early is not told of it, and the exit code is that of any filter, or the verdict's
+closed='exec 3> >(:); wait $!; said=$("$@" 2>&1 >&3); echo "said [$said], exit $?"'
+check 'a closed pipe' 0 'said [], exit 141' bash -c "$closed" - "$mlacheck" list faults
+check 'a fault stays one' 0 'said [], exit 1' bash -c "$closed" - "$mlacheck" run --db "$dir/closed.db" \
+    --kernel fault:canary-nan --case "$line" --quiet
 check 'full output' 3 'could not be written' bash -c \
     "'$mlacheck' run --db '$db' --kernel scalar --case '$line' >/dev/full"
 check 'oracle by another name' 2 "--oracle 'slow'" "$mlacheck" run --oracle slow --case "$line"
