@@ -57,7 +57,8 @@ check 'into no folder' 3 'none/data: No such file or directory; MLACHECK_DATA' e
     "$mlacheck" import "$dir/case.st"
 check 'a parameter that is none' 2 "--param 'frogs=1'" "$mlacheck" import "$dir/case.st" --param frogs=1
 check 'import' 0 'data=file:' "$mlacheck" import "$dir/case.st" --out "$dir/imported.st" --json
-imported=$("$mlacheck" import "$dir/case.st" | tail -n 1)
+imported=$("$mlacheck" import "$dir/case.st" 2>"$dir/id")
+check 'its id is said' 0 "case $(printf %s "$imported" | sha256sum | head -c 12)" cat "$dir/id"
 check 'kernels are judged on it' 0 '2 judged: 2 passed' "$mlacheck" run --case "$imported" --kernel scalar \
     --kernel plain-f32 --relations --db "$dir/import.db"
 check 'a fault is found on it' 1 'fail-certain' "$mlacheck" run --case "$imported" --kernel fault:last-key-dropped \
@@ -154,7 +155,7 @@ for drop in (0, 1):
 END
     check 'import with padding refused' 2 'masked' "$mlacheck" import "$dir/flash.st"
     check 'import with padding' 0 'offset=49' "$mlacheck" import "$dir/flash.st" --pad-index masked --out "$dir/fcase.st"
-    flash=$("$mlacheck" import "$dir/flash.st" --pad-index masked | tail -n 1)
+    flash=$("$mlacheck" import "$dir/flash.st" --pad-index masked 2>/dev/null)
     check 'kernels are judged on it' 0 '2 judged: 2 passed' "$mlacheck" run --case "$flash" --kernel scalar \
         --kernel plain-f32 --relations --db "$db"
     { cat "$model"; echo 'pad_zero = 1'; } >"$dir/zero.model"
