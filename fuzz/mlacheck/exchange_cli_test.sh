@@ -63,6 +63,10 @@ check 'kernels are judged on it' 0 '2 judged: 2 passed' "$mlacheck" run --case "
     --kernel plain-f32 --relations --db "$dir/import.db"
 check 'a fault is found on it' 1 'fail-certain' "$mlacheck" run --case "$imported" --kernel fault:last-key-dropped \
     --db "$dir/import.db"
+ln -s linked.st "$dir/link.st"
+check 'through a link' 0 '' "$mlacheck" import "$dir/case.st" --out "$dir/link.st"
+check 'which stays' 0 'linked.st' readlink "$dir/link.st"
+check 'and has it at its end' 0 '' cmp "$dir/imported.st" "$dir/linked.st"
 check 'it is not shrunk' 2 'come from a file' "$mlacheck" shrink --case "$imported" --kernel scalar --db "$dir/import.db"
 check 'export it' 0 '' "$mlacheck" export --case "$imported" --out "$dir/imported.st"
 check 'no results are refused before tensors are made' 2 "no tensor 'out'" env MLACHECK_DATA="$dir/none" \
