@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "build_info.h"
+#include "fuzz/kernels.h"
 #include "fuzz/safetensors.h"
 #include "oracle/oracle.h"
 
@@ -76,19 +77,20 @@ static bool hash_file(const char *path, char hex[MLA_STORE_FILE_BYTES])
     return fine;
 }
 
-/* One kernel of the list: a plug-in's with "@" and its hash behind, as its file is no part of any commit. */
+/* One kernel of the list by its name: a plug-in's with "@" and its hash behind, as its file is no part of any
+ * commit. */
 static void write_kernel(FILE *out, const char *kernel, size_t n)
 {
-    char path[4096], hex[MLA_STORE_FILE_BYTES];
-    fprintf(out, "%.*s", (int)n, kernel);
-    for (size_t i = 3; i <= n && n < sizeof path; i++) {
-        if (strncmp(kernel + i - 3, ".so", 3) != 0 || (i < n && kernel[i] != ':'))
-            continue;
-        snprintf(path, sizeof path, "%.*s", (int)i, kernel);
-        if (hash_file(path, hex))
-            fprintf(out, "@%s", hex);
+    char spec[4096], hex[MLA_STORE_FILE_BYTES];
+    if (n >= sizeof spec) {
+        fprintf(out, "%.*s", (int)n, kernel);
         return;
     }
+    snprintf(spec, sizeof spec, "%.*s", (int)n, kernel);
+    fputs(mla_kernels_name(spec), out);
+    spec[mla_kernels_plugin(spec)] = '\0';
+    if (spec[0] != '\0' && hash_file(spec, hex))
+        fprintf(out, "@%s", hex);
 }
 
 /* To be freed; NULL without memory. */

@@ -14,7 +14,8 @@ struct mla_store_build mla_build_describe(void);
 void mla_build_cpu(char *text, size_t text_bytes);
 
 /* Begin a run of this program, called with these words (the verb first): its command, build and processor
- * are stored, and with each plug-in among the kernels (comma separated) the hash of its file. seed may be MLA_STORE_NULL. The status is the store's. */
+ * are stored, and the names of the kernels (specs, comma separated), with each plug-in the hash of its file.
+ * seed may be MLA_STORE_NULL. The status is the store's. */
 int32_t mla_build_begin_run(struct mla_store *store, int argc, char **argv, const char *kernels,
                             int64_t seed, int64_t *run_id);
 
