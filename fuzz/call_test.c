@@ -413,6 +413,32 @@ static void test_plugins_by_path(void **state)
             fail_msg("'%s': %zu", specs[i].spec, mla_kernels_plugin(specs[i].spec));
 }
 
+static void test_names_in_results(void **state)
+{
+    static const struct {
+        const char *spec, *name;
+    } specs[] = {{"a.so:b", "a.so:b"},           {"./a.so:b", "a.so:b"},
+                 {"/x/d.so:1/a.so:b", "a.so:b"}, {"../x/lib.so.1:b", "lib.so.1:b"},
+                 {"scalar", "scalar"},           {"fault:plain", "fault:plain"},
+                 {"file:a/b", "file:a/b"},       {"", ""}};
+    (void)state;
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++)
+        assert_string_equal(mla_kernels_name(specs[i].spec), specs[i].name);
+}
+
+static void test_reserved_plugins(void **state)
+{
+    static const char *const specs[] = {"./fault", "x/fault:plain", "file:x/a.so", "/x/adversary",
+                                        "./file:b"};
+    static struct mla_kernel_list kernels;
+    char error[1024];
+    (void)state;
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+        assert_int_equal(mla_kernels_add(&kernels, specs[i], error, sizeof error), MLA_ERR_PARAM);
+        assert_non_null(strstr(error, "nor its file be called"));
+    }
+}
+
 int main(void)
 {
     static struct mla_kernel_list kernels;
@@ -432,6 +458,8 @@ int main(void)
         cmocka_unit_test(test_messages_are_printable),
         cmocka_unit_test(test_unknown_kernels),
         cmocka_unit_test(test_plugins_by_path),
+        cmocka_unit_test(test_names_in_results),
+        cmocka_unit_test(test_reserved_plugins),
     };
     if (mla_kernels_add(&kernels, "fault:plain", error, sizeof error) != MLA_OK) {
         fprintf(stderr, "%s\n", error);

@@ -16,6 +16,31 @@
 
 #define FAULT_PREFIX     "fault:"
 #define ADVERSARY_PREFIX "adversary:"
+#define RESULT_PREFIX    "file:" /* of outputs that `mlacheck judge` was given */
+
+static bool begins(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+const char *mla_kernels_name(const char *spec)
+{
+    const char *slash = strrchr(spec, '/'); /* names of kernels hold none */
+    return slash == NULL || begins(spec, RESULT_PREFIX) ? spec : slash + 1;
+}
+
+/* Another kernel that results could not tell from this one; NULL: there is none. */
+static const struct mla_kernel_choice *namesake(const struct mla_kernel_list *kernels,
+                                                const struct mla_kernel_choice *choice)
+{
+    for (size_t i = 0; i < kernels->n; i++) {
+        const struct mla_kernel_choice *other = &kernels->list[i];
+        if (other->kernel != choice->kernel &&
+            strcmp(mla_kernels_name(other->spec), mla_kernels_name(choice->spec)) == 0)
+            return other;
+    }
+    return NULL;
+}
 
 static int32_t add(struct mla_kernel_list *kernels, const struct mla_kernel *kernel,
                    const char *prefix, char *error, size_t error_bytes)
@@ -42,6 +67,15 @@ static int32_t add(struct mla_kernel_list *kernels, const struct mla_kernel *ker
         return MLA_ERR_PARAM;
     }
     choice->kernel = kernel;
+    const struct mla_kernel_choice *other = namesake(kernels, choice);
+    if (other != NULL) {
+        snprintf(
+            error, error_bytes,
+            "kernel = '%s': results would call it '%s', as '%s': rename a file, or judge them in "
+            "two runs",
+            choice->spec, mla_kernels_name(choice->spec), other->spec);
+        return MLA_ERR_PARAM;
+    }
     kernels->n++;
     return MLA_OK;
 }
@@ -132,9 +166,18 @@ size_t mla_kernels_plugin(const char *spec)
 
 bool mla_kernels_is_path(const char *spec)
 {
-    bool prefixed = strncmp(spec, FAULT_PREFIX, strlen(FAULT_PREFIX)) == 0 ||
-                    strncmp(spec, ADVERSARY_PREFIX, strlen(ADVERSARY_PREFIX)) == 0;
+    bool prefixed = begins(spec, FAULT_PREFIX) || begins(spec, ADVERSARY_PREFIX);
     return !prefixed && (strchr(spec, '/') != NULL || mla_kernels_plugin(spec) > 0);
+}
+
+/* Must a plug-in of this path, a ':' after it, not have its name? */
+static bool is_reserved(const char *prefix)
+{
+    static const char *const taken[] = {FAULT_PREFIX, ADVERSARY_PREFIX, RESULT_PREFIX};
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+        if (begins(prefix, taken[i]) || begins(mla_kernels_name(prefix), taken[i]))
+            return true;
+    return false;
 }
 
 static int32_t add_plugin(struct mla_kernel_list *kernels, const char *spec, char *error,
@@ -154,6 +197,14 @@ static int32_t add_plugin(struct mla_kernel_list *kernels, const char *spec, cha
     }
     snprintf(path, sizeof path, "%.*s", (int)n, spec);
     snprintf(prefix, sizeof prefix, "%s:", path);
+    if (is_reserved(prefix)) {
+        snprintf(
+            error, error_bytes,
+            "kernel = '%s': a plug-in's path must not begin with, nor its file be called, fault:, "
+            "adversary: or file:",
+            spec);
+        return MLA_ERR_PARAM;
+    }
     int32_t status = mla_plugin_load(path, &loaded, &loaded_n, error, error_bytes);
     if (status != MLA_OK)
         return status;
@@ -170,9 +221,9 @@ static int32_t add_plugin(struct mla_kernel_list *kernels, const char *spec, cha
 int32_t mla_kernels_add(struct mla_kernel_list *kernels, const char *spec, char *error,
                         size_t error_bytes)
 {
-    if (strncmp(spec, FAULT_PREFIX, strlen(FAULT_PREFIX)) == 0)
+    if (begins(spec, FAULT_PREFIX))
         return add_faults(kernels, spec + strlen(FAULT_PREFIX), error, error_bytes);
-    if (strncmp(spec, ADVERSARY_PREFIX, strlen(ADVERSARY_PREFIX)) == 0)
+    if (begins(spec, ADVERSARY_PREFIX))
         return add_adversaries(kernels, spec + strlen(ADVERSARY_PREFIX), error, error_bytes);
     if (mla_kernels_is_path(spec))
         return add_plugin(kernels, spec, error, error_bytes);

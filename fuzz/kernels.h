@@ -7,6 +7,8 @@
  *   adversary:NAME or GLOB  kernels that use all the freedom of a model, and cheats
  *   PATH.so                 all kernels of a plug-in (anything with a '/' or ending in .so)
  *   PATH.so:NAME            one of them
+ *
+ * Results name a plug-in's kernel by its file's base name, "k.so:mine": where it lies differs between machines.
  */
 #ifndef MLA_FUZZ_KERNELS_H
 #define MLA_FUZZ_KERNELS_H
@@ -17,7 +19,7 @@
 
 struct mla_kernel_choice {
     const struct mla_kernel *kernel;
-    char spec[256]; /* what selects exactly this kernel again; its name in results */
+    char spec[256]; /* what selects exactly this kernel again; in results: mla_kernels_name of it */
 };
 
 struct mla_kernel_list {
@@ -27,11 +29,17 @@ struct mla_kernel_list {
 
 /*
  * Add what spec names. MLA_OK; MLA_ERR_PARAM: matches nothing, or a plug-in that cannot be used, or
- * a model that is not well formed; error names it and lists what there is. Descriptors of plug-ins
- * stay loaded.
+ * a model that is not well formed, or a plug-in whose kernel's name another one has already; error names
+ * it and lists what there is. Descriptors of plug-ins stay loaded.
  */
 int32_t mla_kernels_add(struct mla_kernel_list *kernels, const char *spec, char *error,
                         size_t error_bytes);
+
+/*
+ * What results call the kernel of a choice: "k.so:mine" of "../x/k.so:mine", and of "file:a/b", whose outputs
+ * came by a file, and of all others the spec itself. Points into spec.
+ */
+const char *mla_kernels_name(const char *spec);
 
 /* The length of the path in PATH.so or PATH.so:NAME; 0: spec is neither. */
 size_t mla_kernels_plugin(const char *spec);

@@ -9,6 +9,7 @@
 
 #include "fuzz/case_fields.h"
 #include "fuzz/family.h"
+#include "fuzz/kernels.h"
 
 #define METRICS_MAX 64
 
@@ -147,8 +148,8 @@ void mla_record_print(FILE *file, const struct mla_case *test, const char *spec,
     char line[MLA_CASE_LINE_MAX], repro[MLA_REPRO_MAX], id[MLA_CASE_ID_BYTES];
     mla_case_format(test, line);
     mla_case_id(test, id);
-    fprintf(file, "FAIL %s/%s case=%.12s %s", mla_case_op_name(test->op), spec, id,
-            mla_verdict_name(verdict->kind));
+    fprintf(file, "FAIL %s/%s case=%.12s %s", mla_case_op_name(test->op), mla_kernels_name(spec),
+            id, mla_verdict_name(verdict->kind));
     /* Where a whole row is accused the reason names it: its worst element is no fault. */
     bool has_element = verdict->element[0] != '\0' && verdict->kind != MLA_VERDICT_FAIL_IMPROBABLE;
     if (has_element && verdict->relation[0] == '\0')
@@ -198,7 +199,7 @@ int32_t mla_record_store(struct mla_store *store, const struct mla_case *test, c
     snprintf(hi, sizeof hi, "%a", verdict->hi);
     struct mla_store_verdict stored = {
         .testcase = &row,
-        .kernel = spec,
+        .kernel = mla_kernels_name(spec),
         .verdict = mla_verdict_name(verdict->kind),
         .relation = verdict->relation,
         .reason = verdict->reason,
@@ -220,7 +221,7 @@ int32_t mla_record_store(struct mla_store *store, const struct mla_case *test, c
 int32_t mla_record_tally(struct mla_store *store, const struct mla_case *test, const char *spec,
                          const struct mla_verdict *verdict)
 {
-    return mla_store_tally(store, mla_case_op_name(test->op), spec, family_of(test),
-                           mla_verdict_name(verdict->kind), 1,
+    return mla_store_tally(store, mla_case_op_name(test->op), mla_kernels_name(spec),
+                           family_of(test), mla_verdict_name(verdict->kind), 1,
                            verdict->elements_n > 0 ? verdict->max_ratio : -1.0);
 }

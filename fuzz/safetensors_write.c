@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fuzz/link_end.h"
 #include "fuzz/safetensors.h"
 #include "impl/mla.h"
 
@@ -159,8 +160,10 @@ static bool finish(FILE *stream, const char *beside, const char *path)
 int32_t mla_safetensors_write(const char *path, const struct mla_safetensors *file, char *error,
                               size_t error_bytes)
 {
-    char beside[4096], why[400];
-    if ((size_t)snprintf(beside, sizeof beside, "%s.XXXXXX", path) >= sizeof beside)
+    char beside[4096], end[4096], why[400];
+    if (!mla_link_end(path, end, sizeof end))
+        return disk(error, error_bytes, path);
+    if ((size_t)snprintf(beside, sizeof beside, "%s.XXXXXX", end) >= sizeof beside)
         return refuse(error, error_bytes, path, "the path is too long");
     struct stat there; /* a device, say: it would be gone */
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
@@ -178,7 +181,7 @@ int32_t mla_safetensors_write(const char *path, const struct mla_safetensors *fi
     int32_t status = mla_safetensors_put(stream, file, why, sizeof why);
     if (status != MLA_OK) {
         fclose(stream);
-    } else if (!finish(stream, beside, path)) {
+    } else if (!finish(stream, beside, end)) {
         snprintf(why, sizeof why, "%s", strerror(errno));
         status = MLA_SAFETENSORS_DISK;
     }

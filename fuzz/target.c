@@ -80,7 +80,8 @@ static int collect_deadly(void *context, int columns_n, const char *const *names
         last_seen = strcmp(names[c], "last_seen") == 0 ? value : last_seen;
     }
     bool deadly = strcmp(verdict, "crash") == 0 || strcmp(verdict, "timeout") == 0;
-    if (deadly && strcmp(kernel, state.spec) == 0 && strcmp(last_seen, state.since) >= 0)
+    if (deadly && strcmp(kernel, mla_kernels_name(state.spec)) == 0 &&
+        strcmp(last_seen, state.since) >= 0)
         snprintf(state.deadly[state.deadly_n++], ID_DIGITS + 1, "%s", id);
     return state.deadly_n == DEADLY_MAX;
 }
@@ -209,7 +210,7 @@ static void begin_flight(const struct mla_case *test, const char *spec)
     mla_record_repro(spec, line, false, repro);
     if (dear)
         strncat(repro, " --relations", MLA_REPRO_MAX - 1 - strlen(repro));
-    mla_store_inflight_begin(state.store, &row, spec, repro);
+    mla_store_inflight_begin(state.store, &row, mla_kernels_name(spec), repro);
 }
 
 static void end_flight(void)

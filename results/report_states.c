@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * report_states.c - what a run judged: the commit, and the files of plug-ins, which are named with the
- * run's kernels as "./my.so:name@0123456789ab".
+ * run's kernels as "my.so:name@0123456789ab".
  */
 #include <stdlib.h>
 #include <string.h>

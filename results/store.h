@@ -93,7 +93,7 @@ struct mla_store_run {
     const char *command; /* run, fuzz, ... with its arguments */
     const char *host_cpu;
     const char
-        *kernels; /* comma separated; a plug-in as PATH.so:NAME@HASH (MLA_STORE_FILE_BYTES) */
+        *kernels; /* comma separated; a plug-in as FILE.so:NAME@HASH (MLA_STORE_FILE_BYTES) */
     int64_t seed;
 };
 

@@ -66,7 +66,7 @@ int32_t mla_store_side_repro(struct mla_store_side *side, const struct mla_side_
                              char **repro);
 
 /*
- * The file of a plug-in kernel, "PATH.so:NAME", by the beginning of its hash, as the latest run of the side had
+ * The file of a plug-in kernel, "FILE.so:NAME", by the beginning of its hash, as the latest run of the side had
  * it; "" where it is none, or older runs did not store it.
  */
 int32_t mla_store_side_kernel_file(struct mla_store_side *side, const char *kernel,

@@ -18,7 +18,7 @@
     "b.dirty,"                                                                                     \
     " b.sanitizer, b.isa FROM run AS r JOIN build AS b ON b.id = r.build WHERE " condition ")"
 
-/* What stands behind the name of a plug-in in its run's list of kernels, "..,PATH.so:NAME@HASH,..": the hash of its
+/* What stands behind the name of a plug-in in its run's list of kernels, "..,FILE.so:NAME@HASH,..": the hash of its
  * file; '' for other kernels, and where an older mlacheck made the list. */
 #define MLA_SIDE_KERNEL_FILE(kernels, kernel)                                                      \
     "iif(instr(',' || " kernels ", ',' || " kernel " || '@') = 0, '', substr(" kernels             \

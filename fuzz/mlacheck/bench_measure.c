@@ -74,7 +74,7 @@ struct shape {
 
 static const char *name_of(const struct entry *e)
 {
-    return e->peer != NULL ? e->peer->name : e->choice->spec;
+    return e->peer != NULL ? e->peer->name : mla_kernels_name(e->choice->spec);
 }
 
 static void set_threads(struct mla_tensors *tensors, int threads)

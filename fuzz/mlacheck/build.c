@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "build_info.h"
+#include "fuzz/kernels.h"
 #include "fuzz/safetensors.h"
 #include "oracle/oracle.h"
 
@@ -76,11 +77,13 @@ bool mla_build_hash_file(const char *path, char hex[65])
     return fine;
 }
 
+/* One kernel of the list by its name: a plug-in's with "@" and its hash behind, as its file is no part of any
+ * commit. */
 static void write_kernel(FILE *out, const char *spec)
 {
     char path[sizeof((struct mla_kernel_choice *)NULL)->spec], hex[65];
     size_t n = mla_kernels_plugin(spec);
-    fputs(spec, out);
+    fputs(mla_kernels_name(spec), out);
     snprintf(path, sizeof path, "%.*s", (int)n, spec);
     if (n > 0 && mla_build_hash_file(path, hex))
         fprintf(out, "@%.*s", MLA_STORE_FILE_BYTES - 1, hex);

@@ -38,6 +38,11 @@ check 'list of no database' 3 'nothere.db' "$mlacheck" list runs --db "$dir/noth
 check 'it was not made' 1 '' test -e "$dir/nothere.db"
 check 'bad input makes no database' 1 '' bash -c \
     "'$mlacheck' run --db '$dir/none.db' --kernel nope --case '$line'; test -e '$dir/none.db'"
+# who closes a pipe early is not told of it, and the exit code is that of any filter, or the verdict's
+closed='exec 3> >(:); wait $!; said=$("$@" 2>&1 >&3); echo "said [$said], exit $?"'
+check 'a closed pipe' 0 'said [], exit 141' bash -c "$closed" - "$mlacheck" list faults
+check 'a fault stays one' 0 'said [], exit 1' bash -c "$closed" - "$mlacheck" run --db "$dir/closed.db" \
+    --kernel fault:canary-nan --case "$line" --quiet
 check 'full output' 3 'could not be written' bash -c \
     "'$mlacheck' run --db '$db' --kernel scalar --case '$line' >/dev/full"
 check 'oracle by another name' 2 "--oracle 'slow'" "$mlacheck" run --oracle slow --case "$line"
@@ -67,19 +72,40 @@ check 'a pass' 0 '"passed":1' "$mlacheck" run --db "$db" --kernel scalar --case 
 check 'the example plug-in' 0 '"passed":1' "$mlacheck" run --db "$db" \
     --kernel "$plugins/example_plugin.so" --case "$line" --json
 check 'its file is stored with the run' 0 \
-    "example_plugin.so:example@$(sha256sum "$plugins/example_plugin.so" | cut -c1-12)\"" \
+    "\"kernels\":\"example_plugin.so:example@$(sha256sum "$plugins/example_plugin.so" | cut -c1-12)\"" \
     "$mlacheck" list runs --db "$db" --json
 mkdir "$dir/a,b" "$dir/lib.so:1"
 for folder in a,b lib.so:1; do
     cp "$plugins/example_plugin.so" "$dir/$folder/k.so"
     check "and where its folder is $folder" 0 "2 judged: 2 passed" "$mlacheck" run --db "$dir/$folder.db" --kernel scalar \
         --kernel "$dir/$folder/k.so" --case "$line" --no-relations
-    check "in the database, $folder" 0 "\"scalar,$dir/$folder/k.so:example@$(sha256sum "$plugins/example_plugin.so" | cut -c1-12)\"" \
+    check "in the database, $folder" 0 "\"scalar,k.so:example@$(sha256sum "$plugins/example_plugin.so" | cut -c1-12)\"" \
         "$mlacheck" list runs --db "$dir/$folder.db" --json
     check "in a report, $folder" 0 ", file $(sha256sum "$plugins/example_plugin.so" | cut -c1-12), " \
         "$mlacheck" report --format md --db "$dir/$folder.db"
 done
 check 'a name with .so in it is no file' 2 'no such kernel' "$mlacheck" run --db "$db" --kernel my.sound --case "$line"
+# However its path is spelled, on whatever machine: results know a plug-in by its file's name.
+mkdir "$dir/one" "$dir/two" "$dir/three"
+cp "$plugins/bad/mla_bad_call_status.so" "$dir/one/k.so"
+cp "$plugins/example_plugin.so" "$dir/two/k.so"
+for spelled in k.so ./k.so ../one/k.so "$dir/one/k.so"; do
+    check "a plug-in as $spelled" 1 'FAIL sparse/k.so:' bash -c "cd '$dir/one' && '$mlacheck' run \
+        --db '$dir/spelled.db' --kernel '$spelled' --case '$line'"
+    check "its line finds it" 0 "run --kernel $spelled:" "$mlacheck" list findings --db "$dir/spelled.db"
+done
+check 'one finding' 0 '1' bash -c "'$mlacheck' list findings --json --db '$dir/spelled.db' | grep -o '\"kernel\":\"k.so:' | wc -l"
+check 'no other kernel' 1 '' bash -c "'$mlacheck' list findings --json --db '$dir/spelled.db' | grep '\"kernel\":\"[^k]'"
+check 'runs are paired' 0 '"paired":1,' "$mlacheck" compare 1 4 --db "$dir/spelled.db" --json
+check 'with the file of each' 0 "k.so:bad-call-status@$(sha256sum "$dir/one/k.so" | cut -c1-12)" \
+    "$mlacheck" list runs --db "$dir/spelled.db"
+cp "$dir/one/k.so" "$dir/three/k.so"
+check 'two of one name' 3 "kernel = '$dir/three/k.so:bad-call-status': results would call it 'k.so:bad-call-status', as '$dir/one/k.so:bad-call-status'" \
+    "$mlacheck" run --db "$dir/spelled.db" --kernel "$dir/one/k.so" --kernel "$dir/three/k.so" --case "$line"
+check 'of other kernels' 1 '"executed":["k.so:bad-call-status","k.so:example"]' "$mlacheck" run --db "$dir/names.db" \
+    --kernel "$dir/one/k.so" --kernel "$dir/two/k.so" --case "$line" --json
+check 'a path twice is one kernel' 1 '2 judged' "$mlacheck" run --db "$dir/names.db" \
+    --kernel "$dir/one/k.so" --kernel "$dir/one/../one/k.so" --case "$line"
 check 'a refusal' 0 '"refused":1' "$mlacheck" run --db "$db" --kernel scalar \
     --case "${line/ set=-/ set=queries@0:0}" --json
 check 'a fault' 1 'FAIL sparse/fault:canary-nan' "$mlacheck" run --db "$db" \
@@ -103,19 +129,19 @@ check 'a crash' 1 '"crashed":1' "$mlacheck" run --db "$db" \
 unusable=$plugins/bad/mla_bad_unusable.so
 check 'a skipped kernel is named' 0 "skipped $unusable:unusable: not usable on this CPU" \
     "$mlacheck" run --db "$dir/skip.db" --kernel "$unusable" --case "$line"
-check 'what was executed is said' 0 "executed: $unusable:right" \
+check 'what was executed is said' 0 "executed: ${unusable##*/}:right" \
     "$mlacheck" run --db "$dir/skip.db" --kernel "$unusable" --case "$line"
-check 'both in JSON' 0 "\"executed\":[\"$unusable:right\"],\"skipped\":[\"$unusable:unusable\"]}" \
+check 'both in JSON' 0 "\"executed\":[\"${unusable##*/}:right\"],\"skipped\":[\"${unusable##*/}:unusable\"]}" \
     "$mlacheck" run --db "$dir/skip.db" --kernel "$unusable" --case "$line" --json
 check 'stored as run without it' 1 '' bash -c \
     "'$mlacheck' list runs --db '$dir/skip.db' --json | sed 's/\"command\":\"[^\"]*\"//g' |
         grep -F 'unusable.so:unusable'"
-check 'stored as run' 0 "\"kernels\":\"$unusable:right@$(sha256sum "$unusable" | head -c 12)\"" "$mlacheck" list runs --db "$dir/skip.db" --json
+check 'stored as run' 0 "\"kernels\":\"${unusable##*/}:right@$(sha256sum "$unusable" | head -c 12)\"" "$mlacheck" list runs --db "$dir/skip.db" --json
 check 'its verdict says why' 0 'not usable on this CPU' bash -c \
     "id=\$(printf %s '$line' | sha256sum | head -c 12); '$mlacheck' show case \$id --db '$dir/skip.db'"
 check 'nothing that runs' 77 'executed: none' "$mlacheck" run --db "$dir/skip.db" \
     --kernel "$unusable:unusable" --case "$line"
-check 'nothing that runs, in JSON' 77 "\"executed\":[],\"skipped\":[\"$unusable:unusable\"]}" \
+check 'nothing that runs, in JSON' 77 "\"executed\":[],\"skipped\":[\"${unusable##*/}:unusable\"]}" \
     "$mlacheck" run --db "$dir/skip.db" --kernel "$unusable:unusable" --case "$line" --json
 check 'nothing to fuzz' 77 'nothing to run on this CPU' "$mlacheck" fuzz --time 1 \
     --db "$dir/skip.db" --kernel "$unusable:unusable"

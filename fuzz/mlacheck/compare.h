@@ -18,7 +18,7 @@
 /* What became of a case and kernel. */
 enum mla_moved {
     MLA_MOVED_REGRESSION = 0, /* passed in A, fails in B */
-    MLA_MOVED_NEW_FAILURE, /* fails in B; A did not judge it. A regression if the kernel failed nowhere in A */
+    MLA_MOVED_NEW_FAILURE, /* fails in B; A did not judge it. A regression if the kernel passed some in A and failed none */
     MLA_MOVED_FIXED,    /* failed in A, passes in B */
     MLA_MOVED_LOST,     /* judged in A, in B unjudged or unsupported */
     MLA_MOVED_APART,    /* failed in A by a relation that B did not look at */

@@ -305,11 +305,13 @@ static void failures_of_new_cases(void **state)
     begin("aaaa1", "");
     put(1, "good", "pass", 0.5, 1);
     put(1, "bad", "fail-certain", 3, 1);
+    put(1, "unseen", "unjudged", -1, 0);
     begin("bbbb1", "");
     put(1, "good", "pass", 0.5, 1);
     put(1, "bad", "fail-certain", 3, 1);
     put(2, "bad", "fail-certain", 4, 1);
     put(2, "unknown", "fail-certain", 4, 1);
+    put(2, "unseen", "fail-certain", 4, 1); /* it passed nothing in A */
     begin("cccc1", "");
     put(1, "good", "pass", 0.5, 1);
     put(2, "good", "fail-certain", 4, 1);
@@ -317,6 +319,7 @@ static void failures_of_new_cases(void **state)
     assert_int_equal(runs("1", "2"), MLA_EXIT_PASSED);
     expect("NEW ring/bad case=000000020000 not judged -> fail-certain, err/bound - -> 4: so it is");
     expect("NEW ring/unknown");
+    expect("NEW ring/unseen");
     expect("only in B: ring/unknown (1 cases)");
     expect("WORST ring/bad err/bound 3 -> 4, case=000000020000 (not in A)");
     assert_int_equal(runs("1", "3"), MLA_EXIT_FAULT);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "fuzz/case_fields.h"
+#include "fuzz/kernels.h"
 #include "fuzz/mlacheck/options.h"
 
 void mla_verdict_report(const struct mla_case *test, const char *spec,
@@ -21,8 +22,8 @@ void mla_verdict_report(const struct mla_case *test, const char *spec,
     if (!verbose && verdict->kind != MLA_VERDICT_UNJUDGED)
         return;
     mla_case_id(test, id);
-    printf("%s %s/%s case=%.12s", mla_verdict_name(verdict->kind), mla_case_op_name(test->op), spec,
-           id);
+    printf("%s %s/%s case=%.12s", mla_verdict_name(verdict->kind), mla_case_op_name(test->op),
+           mla_kernels_name(spec), id);
     if (verdict->elements_n > 0)
         printf(" %" PRId64 " rows, worst err/bound=%.3g at %s, %.4g%% correctly rounded",
                verdict->rows_n, verdict->max_ratio, verdict->element,

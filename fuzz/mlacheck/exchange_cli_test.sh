@@ -57,11 +57,16 @@ check 'into no folder' 3 'none/data: No such file or directory; MLACHECK_DATA' e
     "$mlacheck" import "$dir/case.st"
 check 'a parameter that is none' 2 "--param 'frogs=1'" "$mlacheck" import "$dir/case.st" --param frogs=1
 check 'import' 0 'data=file:' "$mlacheck" import "$dir/case.st" --out "$dir/imported.st" --json
-imported=$("$mlacheck" import "$dir/case.st" | tail -n 1)
+imported=$("$mlacheck" import "$dir/case.st" 2>"$dir/id")
+check 'its id is said' 0 "case $(printf %s "$imported" | sha256sum | head -c 12)" cat "$dir/id"
 check 'kernels are judged on it' 0 '2 judged: 2 passed' "$mlacheck" run --case "$imported" --kernel scalar \
     --kernel plain-f32 --relations --db "$dir/import.db"
 check 'a fault is found on it' 1 'fail-certain' "$mlacheck" run --case "$imported" --kernel fault:last-key-dropped \
     --db "$dir/import.db"
+ln -s linked.st "$dir/link.st"
+check 'through a link' 0 '' "$mlacheck" import "$dir/case.st" --out "$dir/link.st"
+check 'which stays' 0 'linked.st' readlink "$dir/link.st"
+check 'and has it at its end' 0 '' cmp "$dir/imported.st" "$dir/linked.st"
 check 'it is not shrunk' 2 'come from a file' "$mlacheck" shrink --case "$imported" --kernel scalar --db "$dir/import.db"
 check 'export it' 0 '' "$mlacheck" export --case "$imported" --out "$dir/imported.st"
 check 'no results are refused before tensors are made' 2 "no tensor 'out'" env MLACHECK_DATA="$dir/none" \
@@ -160,7 +165,7 @@ for drop in (0, 1):
 END
     check 'import with padding refused' 2 'masked' "$mlacheck" import "$dir/flash.st"
     check 'import with padding' 0 'offset=49' "$mlacheck" import "$dir/flash.st" --pad-index masked --out "$dir/fcase.st"
-    flash=$("$mlacheck" import "$dir/flash.st" --pad-index masked | tail -n 1)
+    flash=$("$mlacheck" import "$dir/flash.st" --pad-index masked 2>/dev/null)
     check 'kernels are judged on it' 0 '2 judged: 2 passed' "$mlacheck" run --case "$flash" --kernel scalar \
         --kernel plain-f32 --relations --db "$db"
     { cat "$model"; echo 'pad_zero = 1'; } >"$dir/zero.model"

@@ -393,7 +393,7 @@ static int add_row(void *context, int columns_n, const char *const *names,
 /* What was found or met again since the hunt began, as a person can use it. */
 struct finding_printer {
     const char *since;
-    const char *kernel; /* its spec begins with this */
+    const char *kernel; /* its name begins with this */
     int n;
 };
 
@@ -433,7 +433,8 @@ static int report(struct hunt *hunt)
     int64_t faults = n.failed + n.improbable + n.crashed;
     if (faults > 0) {
         struct finding_printer printer = {
-            hunt->since, hunt->options.kernels_n > 0 ? hunt->options.kernels[0] : "scalar", 0};
+            hunt->since,
+            mla_kernels_name(hunt->options.kernels_n > 0 ? hunt->options.kernels[0] : "scalar"), 0};
         printf("findings (the first %d; all of them: mlacheck list findings):\n", FINDINGS_MAX);
         mla_store_view(store, MLA_VIEW_FINDINGS, NULL, print_finding, &printer);
     }

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fuzz/link_end.h"
+
 #define HEADER                                                                                     \
     "kernel,op,set,cases_id,cases,passed,refused,failed,unjudged,unsupported,rows_judged,"         \
     "max_err_over_bound,max_ulp,worst_p99_ulp,mean_rounded_percent,bits"
@@ -229,8 +231,10 @@ static void write_row(FILE *file, const struct mla_golden_row *row)
 
 bool mla_golden_write(const char *path, struct mla_golden *golden, char *error, size_t error_bytes)
 {
-    char beside[4096];
-    if (snprintf(beside, sizeof beside, "%s.new", path) >= (int)sizeof beside)
+    char beside[4096], end[4096];
+    if (!mla_link_end(path, end, sizeof end))
+        return fail(error, error_bytes, "%.80s: %s", path, strerror(errno));
+    if (snprintf(beside, sizeof beside, "%s.new", end) >= (int)sizeof beside)
         return fail(error, error_bytes, "%.80s..: too long a path", path);
     for (size_t i = 0; i < golden->n; i++)
         if (strcspn(golden->rows[i].kernel, ",\r\n") != strlen(golden->rows[i].kernel))
@@ -245,7 +249,7 @@ bool mla_golden_write(const char *path, struct mla_golden *golden, char *error, 
     for (size_t i = 0; i < golden->n; i++)
         write_row(file, &golden->rows[i]);
     bool ok = !ferror(file);
-    ok = fclose(file) == 0 && ok && rename(beside, path) == 0;
+    ok = fclose(file) == 0 && ok && rename(beside, end) == 0;
     if (ok)
         return true;
     fail(error, error_bytes, "%s: %s", path, strerror(errno));

@@ -66,6 +66,26 @@ static void as_written(void **state)
     mla_golden_free(&golden);
 }
 
+/* A file that is a link is written where it leads to. */
+static void through_a_link(void **state)
+{
+    (void)state;
+    struct mla_golden golden;
+    char link[80], error[512], text[1024] = "", to[64] = "";
+    snprintf(link, sizeof link, "%s.link", path);
+    assert_true(read_text(HEADER ROW, &golden, error));
+    assert_int_equal(truncate(path, 0), 0);
+    assert_int_equal(symlink(path, link), 0);
+    assert_true(mla_golden_write(link, &golden, error, sizeof error));
+    assert_int_equal(readlink(link, to, sizeof to), strlen(path));
+    assert_int_equal(unlink(link), 0);
+    FILE *file = fopen(path, "r");
+    assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+    fclose(file);
+    assert_string_equal(text, HEADER ROW);
+    mla_golden_free(&golden);
+}
+
 static void damaged(void **state)
 {
     (void)state;
@@ -171,6 +191,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(as_written, setup, teardown),
+        cmocka_unit_test_setup_teardown(through_a_link, setup, teardown),
         cmocka_unit_test_setup_teardown(damaged, setup, teardown),
         cmocka_unit_test_setup_teardown(no_file, setup, teardown),
         cmocka_unit_test_setup_teardown(better_and_worse, setup, teardown),

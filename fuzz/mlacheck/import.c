@@ -12,9 +12,12 @@
 
 static const char help[] =
     "usage: mlacheck import F.safetensors [--pad-index masked] [--param NAME=VALUE]... [flags]\n\n"
-    "Makes a case of real tensors and prints its line, which run, export and judge take. The "
-    "tensors\n"
-    "are kept in results/data (or the folder MLACHECK_DATA), in a file named by its SHA-256.\n"
+    "Makes a case of real tensors and prints its line, which run, export and judge take; its id "
+    "goes\n"
+    "to stderr. The tensors are kept in results/data (or the folder MLACHECK_DATA), in a file "
+    "named "
+    "by\n"
+    "its SHA-256.\n"
     "  ring    q.D [batch, heads, q_rows, head_dim], kv.D [kv_batch, 1, kv_rows, head_dim] of each "
     "rank\n"
     "  sparse  q_lift [S, H, 512] and q_pe [S, H, Rr], or q for both side by side;\n"
@@ -55,7 +58,8 @@ static void print(const struct mla_case *test, bool json)
     char line[MLA_CASE_LINE_MAX], id[MLA_CASE_ID_BYTES];
     mla_case_format(test, line);
     mla_case_id(test, id);
-    printf("case %.12s\n%s\n", id, line);
+    fprintf(stderr, "case %.12s\n", id); /* the line alone can be given on: --case "$(..)" */
+    printf("%s\n", line);
     if (json) {
         printf("{\"id\":\"%s\",\"line\":", id);
         mla_text_json(stdout, line);

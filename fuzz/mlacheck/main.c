@@ -2,9 +2,11 @@
  *
  * main.c - mlacheck: one command, a table of verbs.
  */
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fuzz/mlacheck/build.h"
 #include "fuzz/mlacheck/options.h"
@@ -56,11 +58,23 @@ static void usage(FILE *file)
             "77 nothing could be judged, 130 interrupted\n");
 }
 
-/* What could not be printed must not look like success. */
+/* Has who read it gone, as `| head` does? */
+static bool is_pipe_closed(void)
+{
+    struct pollfd out = {STDOUT_FILENO, POLLOUT, 0};
+    return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+/* What could not be printed must not look like success. Nobody wants to be told of a pipe that he closed:
+ * then a success ends by SIGPIPE, as any filter. */
 static int end_output(int code)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
+    if (is_pipe_closed()) {
+        (void)signal(SIGPIPE, SIG_DFL);
+        return code == MLA_EXIT_PASSED ? raise(SIGPIPE) : code;
+    }
     fprintf(stderr, "mlacheck: standard output could not be written\n");
     return code == MLA_EXIT_FAULT ? code : MLA_EXIT_ENVIRONMENT;
 }

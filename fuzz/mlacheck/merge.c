@@ -83,6 +83,10 @@ int mla_verb_merge(int argc, char **argv)
     if (o.words_n < 2)
         return mla_options_fail(MLA_EXIT_USAGE, "merge",
                                 "give the database to merge into and at least one to merge");
+    for (int i = 1; i < o.words_n; i++)
+        if (mla_options_same_file(o.words[0], o.words[i]))
+            return mla_options_fail(MLA_EXIT_USAGE, "merge", "'%s' cannot be merged into itself",
+                                    o.words[i]);
     /* A misspelt source must not leave an empty database behind. */
     for (int i = 1; i < o.words_n; i++)
         if (access(o.words[i], R_OK) != 0)

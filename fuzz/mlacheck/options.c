@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fuzz/mlacheck/options_flags.h"
@@ -159,6 +160,13 @@ static bool is_there(const struct mla_options *options, const char *verb)
 struct mla_store *mla_options_read_store(const struct mla_options *options, const char *verb)
 {
     return is_there(options, verb) ? mla_options_store(options, verb) : NULL;
+}
+
+bool mla_options_same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
 }
 
 struct mla_store *mla_options_look_store(const struct mla_options *options, const char *verb)

@@ -97,6 +97,8 @@ struct mla_store *mla_options_store(const struct mla_options *options, const cha
 struct mla_store *mla_options_read_store(const struct mla_options *options, const char *verb);
 /* The same for verbs that never write, not a result either: it need not be writable. */
 struct mla_store *mla_options_look_store(const struct mla_options *options, const char *verb);
+/* Are both there, and one file by whatever names? */
+bool mla_options_same_file(const char *a, const char *b);
 /* What opening a store has to tell (mla_store_notice), on stderr. */
 void mla_options_print_notice(const struct mla_store *store, const char *verb);
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fuzz/link_end.h"
 #include "fuzz/mlacheck/options.h"
 #include "results/report_text.h"
 
@@ -35,19 +36,19 @@ static const char help[] =
     "with 1); 2 bad usage; 3 no database, no gnuplot, no room; 77 nothing is stored\n";
 
 struct place {
-    char path[4096], temporary[4112];
+    char path[4096]; /* as it was named */
+    char end[4096];  /* what is replaced: of a link, the file it leads to */
+    char temporary[4112];
     bool is_stdout, was_interrupted;
     bool is_kept; /* a device or a pipe, which no file may take the place of */
     bool is_told; /* the answer on standard output, too */
     FILE *file;
 };
 
-/* By whatever names: the report must not take the place of what it reports on. */
-static bool is_same_file(const char *a, const char *b)
+static int cannot_write(const struct place *place)
 {
-    struct stat first, second;
-    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
-           first.st_ino == second.st_ino;
+    return mla_options_fail(MLA_EXIT_ENVIRONMENT, "report", "--out: '%s': %s", place->path,
+                            strerror(errno));
 }
 
 /* Where the report goes. "results/mlacheck.db" makes "results/mlacheck.html". */
@@ -69,18 +70,14 @@ static int choose_place(const struct mla_options *o, enum mla_report_format form
     if (n < 0 || (size_t)n >= sizeof place->path)
         return mla_options_fail(MLA_EXIT_USAGE, "report",
                                 "--out: the path is longer than %zu bytes", sizeof place->path - 1);
-    if (is_same_file(place->path, o->db))
+    if (mla_options_same_file(place->path, o->db)) /* the report must not take its place */
         return mla_options_fail(MLA_EXIT_USAGE, "report",
                                 "--out: '%s' is the database itself: give another file",
                                 place->path);
-    snprintf(place->temporary, sizeof place->temporary, "%s.XXXXXX", place->path);
+    if (!mla_link_end(place->path, place->end, sizeof place->end))
+        return cannot_write(place);
+    snprintf(place->temporary, sizeof place->temporary, "%s.XXXXXX", place->end);
     return 0;
-}
-
-static int cannot_write(const struct place *place)
-{
-    return mla_options_fail(MLA_EXIT_ENVIRONMENT, "report", "--out: '%s': %s", place->path,
-                            strerror(errno));
 }
 
 static int open_place(struct place *place)
@@ -124,7 +121,7 @@ static int close_place(struct place *place, int code)
         code = MLA_EXIT_INTERRUPTED;
     if (place->is_kept)
         return code;
-    if (code == 0 && rename(place->temporary, place->path) != 0)
+    if (code == 0 && rename(place->temporary, place->end) != 0)
         code = cannot_write(place);
     if (code != 0)
         unlink(place->temporary);

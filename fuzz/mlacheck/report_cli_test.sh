@@ -46,6 +46,21 @@ check 'which stays one' 0 '' test -p "$dir/pipe"
 if [ -p "$dir/pipe" ]; then wait; else kill $!; fi
 check 'and had it' 0 'op,kernel,' head -n 1 "$dir/read"
 
+# a link stays too, and what it leads to is written, be it there or not
+mkdir "$dir/folder"
+ln -s folder/end.csv "$dir/step.csv"
+ln -s "$dir/step.csv" "$dir/link.csv"
+for time in new old; do
+    check "through links, $time" 0 "report: $dir/link.csv" "$mlacheck" report --db "$db" --format csv --out "$dir/link.csv"
+    check "the links stay, $time" 0 'folder/end.csv' readlink "$dir/step.csv"
+    check "both of them, $time" 0 'step.csv' readlink "$dir/link.csv"
+    check "their end has it, $time" 0 'op,kernel,' head -n 1 "$dir/folder/end.csv"
+    check "alone, $time" 0 '1' bash -c "ls '$dir/folder' | wc -l"
+    echo old >"$dir/folder/end.csv"
+done
+ln -s circle.csv "$dir/circle.csv"
+check 'a link to itself' 3 'symbolic links' "$mlacheck" report --db "$db" --format csv --out "$dir/circle.csv"
+
 # a second run of the same case
 "$mlacheck" run --kernel scalar --case "$line" --in-process --db "$db" >/dev/null 2>&1
 check 'compared' 0 '"compared":1' "$mlacheck" report --db "$db" --out "$dir/o.html" --json

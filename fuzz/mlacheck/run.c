@@ -214,7 +214,7 @@ static int judge_kernel(struct run *run, struct mla_subject *subject, const stru
     mla_case_format(test, line);
     mla_record_case(test, line, &row);
     fflush(NULL); /* the child must not print it again, nor die of it */
-    mla_store_inflight_begin(run->store, &row, choice->spec,
+    mla_store_inflight_begin(run->store, &row, mla_kernels_name(choice->spec),
                              mla_record_repro(choice->spec, line, judge.plain_oracle, repro));
     mla_subject_judge(subject, choice->kernel, &judge, &verdict);
     mla_store_inflight_end(run->store);
@@ -320,15 +320,17 @@ static bool is_on(const struct run *run, enum roll roll, size_t k)
     return roll == EXECUTED ? run->executed[k] > 0 : usable == (roll == USABLE);
 }
 
-/* "a,b"; "none" for nobody. */
-static const char *roll_text(const struct run *run, enum roll roll)
+/* "a,b"; "none" for nobody. as_typed: with the paths of plug-ins. */
+static const char *roll_text(const struct run *run, enum roll roll, bool as_typed)
 {
     static char text[MLA_KERNELS_MAX * sizeof run->kernels.list[0].spec];
     size_t n = 0;
-    for (size_t k = 0; k < run->kernels.n; k++)
+    for (size_t k = 0; k < run->kernels.n; k++) {
+        const char *spec = run->kernels.list[k].spec;
         if (is_on(run, roll, k))
             n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n == 0 ? "" : ",",
-                                  run->kernels.list[k].spec);
+                                  as_typed ? spec : mla_kernels_name(spec));
+    }
     return n == 0 ? "none" : text;
 }
 
@@ -340,7 +342,7 @@ static void print_roll_json(const struct run *run, const char *name, enum roll r
         if (!is_on(run, roll, k))
             continue;
         fputs(comma, stdout);
-        mla_text_json(stdout, run->kernels.list[k].spec);
+        mla_text_json(stdout, mla_kernels_name(run->kernels.list[k].spec));
         comma = ",";
     }
     printf("]");
@@ -358,7 +360,7 @@ static int begin(struct run *run, int argc, char **argv)
     if (status != MLA_STORE_OK)
         return mla_options_fail(MLA_EXIT_ENVIRONMENT, "run", "%s", mla_store_message(run->store));
     printf("mlacheck run %" PRId64 ": %zu cases, kernels %s, seed %" PRIu64 "\n", id, run->corpus.n,
-           roll_text(run, USABLE), run->options.seed);
+           roll_text(run, USABLE, true), run->options.seed);
     for (size_t k = 0; k < run->kernels.n; k++)
         if (is_on(run, SKIPPED, k))
             printf("skipped %s: not usable on this CPU\n", run->kernels.list[k].spec);
@@ -378,8 +380,8 @@ static int finish(struct run *run)
                " cases were not judged, or not with every kernel; the run is "
                "stored as one that did not end\n",
                run->left);
-    printf("executed: %s\n", roll_text(run, EXECUTED));
-    printf("not usable on this CPU: %s\n", roll_text(run, SKIPPED));
+    printf("executed: %s\n", roll_text(run, EXECUTED, false));
+    printf("not usable on this CPU: %s\n", roll_text(run, SKIPPED, false));
     if (run->options.json) {
         mla_counts_print_json(n, run->slow_skipped);
         print_roll_json(run, "executed", EXECUTED);

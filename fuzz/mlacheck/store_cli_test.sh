@@ -40,7 +40,9 @@ check 'quietly' 1 '' grep -q . "$dir/quiet"
 echo 'not a database' >"$dir/text.db"
 check 'a bad source' 3 'text.db' "$mlacheck" merge "$dir/all.db" "$dir/1.db" "$dir/text.db" "$dir/2.db"
 check 'how far it came' 3 '{"merged":1,"left":2,' "$mlacheck" merge "$dir/all.db" "$dir/1.db" "$dir/text.db" "$dir/2.db" --json
-check 'into itself' 3 'into itself' "$mlacheck" merge "$dir/all.db" "$dir/all.db"
+check 'into itself' 2 'into itself' "$mlacheck" merge "$dir/all.db" "$dir/all.db"
+ln -s all.db "$dir/link.db"
+check 'by another name, before any is merged' 2 'into itself' "$mlacheck" merge "$dir/link.db" "$dir/text.db" "$dir/./all.db"
 if command -v sqlite3 >/dev/null; then
     for version in 1 2 3 4; do
         sqlite3 "$dir/v$version.db" <"$results/store_test_v$version.sql"
