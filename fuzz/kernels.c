@@ -183,7 +183,7 @@ static bool is_reserved(const char *prefix)
 static int32_t add_plugin(struct mla_kernel_list *kernels, const char *spec, char *error,
                           size_t error_bytes)
 {
-    char path[200], prefix[202];
+    char path[MLA_KERNELS_PATH_MAX], prefix[MLA_KERNELS_PATH_MAX + 2];
     const struct mla_kernel *const *loaded;
     size_t loaded_n, n = mla_kernels_plugin(spec), before = kernels->n;
     n = n == 0 ? strlen(spec) : n;

@@ -17,6 +17,9 @@
 
 #define MLA_KERNELS_MAX 512
 
+/* Bytes of a plug-in's path, its end included. */
+#define MLA_KERNELS_PATH_MAX 200
+
 struct mla_kernel_choice {
     const struct mla_kernel *kernel;
     char spec[256]; /* what selects exactly this kernel again; in results: mla_kernels_name of it */

@@ -120,6 +120,9 @@ check 'no repository' 2 'must be a git repository' "${found[@]}" --repo "$dir"
 check 'a plug-in outside the tree' 2 'must be a path in the tree' "${found[@]}" --plugin ../mine.so
 check 'by a detour' 2 'must be a path in the tree' "${found[@]}" --plugin x/../../mine.so
 check 'dots in a name are none' 2 "--good 'nothing'" "${found[@]}" --plugin a..b/..mine.so --good nothing
+long=$dir/$(printf 'a%.0s' {1..120})
+mkdir "$long"
+check 'a folder too long for plug-ins' 2 'must be shorter than 200 bytes' "${found[@]}" --good "$(step 22)" --db "$long/x.db"
 check 'not our own' 2 "not mlacheck's" "$mlacheck" bisect --case "$line" --repo "$repo" --good HEAD~1
 check 'a stored case, no database' 3 'none.db' "$mlacheck" bisect 12345678 --repo "$repo" --good HEAD~1 \
     --build x --plugin y --db "$dir/none.db"

@@ -14,7 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fuzz/kernels.h"
 #include "fuzz/mlacheck/bisect.h"
+
+#define PLUGIN_NAME_MAX (1 + 64 + 1 + 12 + 3 + 1) /* "/COMMIT-FLAGS.so" and its end */
 
 int mla_bisect_trouble(const char *what, const char *path)
 {
@@ -43,6 +46,14 @@ int mla_bisect_folder(struct mla_bisect *b)
         return mla_bisect_trouble("cannot make", path);
     char *full = realpath(path, NULL); /* builds work elsewhere */
     bool ok = full != NULL && strlen(full) + 220 < sizeof b->folder;
+    if (ok && b->plugin != NULL && strlen(full) + PLUGIN_NAME_MAX > MLA_KERNELS_PATH_MAX) {
+        int code = mla_options_fail(
+            MLA_EXIT_USAGE, "bisect",
+            "--db: '%s' would hold the plug-ins, whose paths must be shorter than %d bytes", full,
+            MLA_KERNELS_PATH_MAX);
+        free(full);
+        return code;
+    }
     if (ok)
         snprintf(b->folder, sizeof b->folder, "%s", full);
     free(full);

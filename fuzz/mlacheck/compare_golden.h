@@ -38,7 +38,8 @@ struct mla_golden_sum {
     int64_t unusable;  /* cases that this CPU cannot run */
     int64_t rounded_n; /* cases in the mean */
     uint64_t bits;
-    bool no_bits; /* of some case that passed */
+    bool no_bits;  /* of some case that passed */
+    bool unsteady; /* .. or other ones in each run */
 };
 struct mla_golden_summary {
     struct mla_compare *c;

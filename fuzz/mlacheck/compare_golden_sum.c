@@ -108,7 +108,8 @@ static void add_row(struct mla_golden_summary *s, const struct mla_side_row *row
     add_figures(s, row, sum);
     if (count != MLA_GOLDEN_PASSED)
         return;
-    sum->no_bits = sum->no_bits || row->output_hash <= 0;
+    sum->no_bits = sum->no_bits || row->output_hash == 0;
+    sum->unsteady = sum->unsteady || row->output_hash < 0;
     sum->bits = mla_number_mix(sum->bits ^ (uint64_t)fabs(row->output_hash));
 }
 
@@ -131,7 +132,9 @@ static void finish(const struct mla_golden_sets *sets, struct mla_golden_sum *su
 {
     struct mla_golden_row *row = &sum->row;
     int64_t cases = row->counts[MLA_GOLDEN_CASES];
-    if (!sum->no_bits && row->counts[MLA_GOLDEN_PASSED] > 0)
+    if (sum->unsteady)
+        snprintf(row->bits, sizeof row->bits, "unsteady");
+    else if (!sum->no_bits && row->counts[MLA_GOLDEN_PASSED] > 0)
         snprintf(row->bits, sizeof row->bits, "%012" PRIx64, sum->bits >> 16);
     sum->is_unusable = sum->unusable == cases;
     for (int set = 0; set < sets->n; set++)
