@@ -40,7 +40,8 @@ struct mla_golden_row {
         [13]; /* of the set's cases of the operation: the beginning of a hash of their ids */
     int64_t counts[MLA_GOLDEN_COUNTS_N];
     double figures[MLA_GOLDEN_FIGURES_N]; /* negative: none; may be inf */
-    char bits[13]; /* a hash of the output hashes of all cases that passed; "-": not known, "unsteady": runs differ */
+    /* A hash of the output hashes of all cases that passed; "-": not known, "unsteady": runs differ. */
+    char bits[13];
 };
 
 struct mla_golden {
