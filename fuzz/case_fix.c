@@ -21,6 +21,7 @@
 #define RING_LARGE_BYTES  ((int64_t)8000000)
 #define SPARSE_MEDIUM     ((int64_t)12000000)
 #define RING_MEDIUM       ((int64_t)15000000)
+#define CHUNK_MAX         ((int64_t)1 << 40)
 #define TALL_MAX          ((int64_t)264) /* rows of a list, most of it dropped */
 #define MEDIUM_TALL_MAX   ((int64_t)144)
 #define STAIRS_MAX        ((int64_t)39) /* dense rows that see their prefix, where S is large */
@@ -65,10 +66,11 @@ static int64_t round_up(int64_t value, int64_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-/* A few tiles; or more rows than an int counts, which is as cheap as a shard. */
+/* A few tiles; or more rows than an int counts, which is as cheap as a shard, but not so many that a
+ * position and a chunk leave 64 bits: whoever adds them there is no worse a kernel. */
 static int64_t chunk(int64_t rows)
 {
-    return rows > INT32_MAX ? rows / MLA_TILE * MLA_TILE : tiles(rows, 16);
+    return rows > INT32_MAX ? tiles(rows, CHUNK_MAX / MLA_TILE) : tiles(rows, 16);
 }
 
 static void fix_ring_sizes(struct mla_ring_args *r, bool large)
