@@ -4,7 +4,7 @@
 set -u
 source=$1
 . "$source/fuzz/mlacheck/check.sh"
-unset GITHUB_ACTIONS GITHUB_BASE_REF GITHUB_STEP_SUMMARY
+unset GITHUB_ACTIONS GITHUB_BASE_REF GITHUB_RUN_NUMBER GITHUB_STEP_SUMMARY
 
 # ---- a tree of its own: the real scripts/ci, ci-targets and workflows; what they call says how it was called ----
 tree=$dir/tree
@@ -73,7 +73,7 @@ calls tsan 'test tsan'
 calls corpus 'build dev' \
     "mlacheck merge $db build/dev/fuzz/mlacheck/one.db build/dev/fuzz/mlacheck/two.db"
 calls fuzz-short 'ci: nothing to compare with: every target' "fuzz --op all --time 60 --db $db"
-calls fuzz-long "fuzz --op all --time 7200 --db $db --merge"
+calls fuzz-long "fuzz --op all --time 7200 --db $db --merge --seed 1"
 calls faults "mlacheck faults --time 1800 --db $db --json"
 check 'its last line is kept' 0 'mlacheck faults' cat "$dir/out/faults.json"
 calls report "mlacheck report --format md --db $db --out $dir/out/report/mlacheck.md" \
@@ -82,6 +82,7 @@ calls report "mlacheck report --format md --db $db --out $dir/out/report/mlachec
     "mlacheck report --format html --db $db --out $dir/out/report/mlacheck.html"
 ci --list | sed 's/ .*//' | sort >"$dir/listed"
 check 'every job was tried' 0 '' diff "$dir/listed" <(sort "$dir/tried")
+GITHUB_RUN_NUMBER=17 check 'the seed of a night' 0 '--seed 17' ci fuzz-long
 GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY=$dir/summary check 'annotations' 0 '--github' ci report
 check 'a summary' 0 '' test -e "$dir/summary"
 
@@ -191,6 +192,8 @@ plant 'timeout-minutes: 900' $night 's/timeout-minutes: .*/timeout-minutes: 900/
 plant "workflow lacks 'permissions'" $pull '/^permissions:/,/^$/d'
 plant "workflow lacks 'concurrency'" $pull '/^concurrency:/,/^$/d'
 plant 'permission contents: write' $night 's/contents: read/contents: write/'
+plant "unknown key 'permissions' in job" $night 's/^    runs-on:/    permissions: write-all\n&/'
+plant "unknown key 'packages' in permissions" $night 's/^  contents: read/&\n  packages: write/'
 plant 'permissions must be a mapping' $night 's/^permissions:/permissions: write-all\nx:/'
 plant 'another machine tomorrow' $night 's/ubuntu-.*/ubuntu-latest/'
 plant 'keeps its credentials' $pull '/persist-credentials/d'
