@@ -2,8 +2,9 @@
  *
  * report_sarif.c - the report as SARIF 2.1.0, for tools that show findings and remember them.
  *
- * Results have no file: what is wrong is a kernel, named as a logical location; the database does not know
- * its source. A result is the same one in the next report if operation, kernel, sanitizer and case are the
+ * What is wrong is a kernel, named as a logical location; the database does not know its source. Where the
+ * results are shown they must have a file (GitHub's code scanning refuses a run without): a plug-in's own, or the
+ * table that lists the built-in kernels. A result is the same one in the next report if operation, kernel, sanitizer and case are the
  * same: that is its fingerprint. Rules by number; a number keeps its meaning.
  */
 #include <inttypes.h>
@@ -39,13 +40,26 @@ static void member_text(FILE *f, const char *name, const char *text)
     mla_text_json(f, text);
 }
 
+/* The file of a kernel: "k.so" of "k.so:name" where that needs no quoting in a URI. */
+static void file_of(const char *kernel, char *file, size_t file_bytes)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    const char *end = strstr(kernel, ".so:");
+    size_t n = end == NULL ? 0 : (size_t)(end - kernel) + strlen(".so");
+    if (n > 0 && n < file_bytes && strspn(kernel, plain) >= n)
+        snprintf(file, file_bytes, "%.*s", (int)n, kernel);
+    else
+        snprintf(file, file_bytes, "impl/registry.c");
+}
+
 /* One result; case_id "" for the subject as a whole. Takes the text. */
 static void write_result(FILE *f, bool *first, enum rule rule, const struct mla_subject *s,
                          const char *case_id, char *text)
 {
-    char *print = NULL;
+    char *print = NULL, file[128];
     size_t bytes = 0;
     FILE *parts = open_memstream(&print, &bytes);
+    file_of(s->kernel, file, sizeof file);
     if (parts != NULL) {
         fprintf(parts, "%s/%s/%s/%s", mla_subject_op(s), s->kernel, s->sanitizer, case_id);
         (void)fclose(parts);
@@ -53,7 +67,9 @@ static void write_result(FILE *f, bool *first, enum rule rule, const struct mla_
     fprintf(f, "%s\n{\"ruleId\":\"%s\",\"ruleIndex\":%d,\"level\":\"%s\",\"message\":{",
             *first ? "" : ",", rules[rule].id, (int)rule, rules[rule].level);
     member_text(f, "text", text);
-    fputs("},\"locations\":[{\"logicalLocations\":[{\"kind\":\"function\",", f);
+    fputs("},\"locations\":[{\"physicalLocation\":{\"artifactLocation\":{", f);
+    member_text(f, "uri", file);
+    fputs("},\"region\":{\"startLine\":1}},\"logicalLocations\":[{\"kind\":\"function\",", f);
     member_text(f, "name", s->kernel);
     fputs("}]}],\"partialFingerprints\":{", f);
     member_text(f, "opKernelSanitizerCase/v1", print);

@@ -217,6 +217,8 @@ static void never_green_without_a_pass(void **state)
     assert_int_equal(test_report_count(sarif, "\"ruleId\":\"MLA1003\""), 2);
     assert_int_equal(test_report_count(sarif, "\"ruleId\":\"MLA1005\""), 1);
     assert_int_equal(test_report_count(sarif, "Case/v1\":\"ring/dies//"), 1);
+    assert_int_equal(test_report_count(sarif, "\"artifactLocation\":{\"uri\":\"impl/registry.c\"}"),
+                     test_report_count(sarif, "\"ruleIndex\":"));
     assert_non_null(strstr(html, "<td class=\"n\">-</td><td class=\"n\">-</td>"
                                  "<td class=\"n\">-</td><td class=\"n\">-</td></tr>"));
     assert_non_null(strstr(markdown, "| ring/plain | 1 | 0.5 | - | "));
