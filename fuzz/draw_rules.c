@@ -14,24 +14,21 @@
 
 #define SIZE_MIN_TEXT "-9223372036854775808"
 #define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
+#define PARTS         3 /* of the ways of an operation, at most, each a table */
 
-static size_t copy(const struct mla_breakage *from, size_t n,
-                   struct mla_breakage list[MLA_BREAKAGES_MAX])
+/* Append to a list that has n. */
+static size_t append(const struct mla_breakage *from, size_t from_n, size_t n,
+                     struct mla_breakage list[MLA_BREAKAGES_MAX])
 {
-    for (size_t i = 0; i < n; i++)
-        list[i] = from[i];
+    for (size_t i = 0; i < from_n; i++)
+        list[n++] = from[i];
     return n;
 }
 
-static size_t ring(const struct mla_case *test, struct mla_breakage list[MLA_BREAKAGES_MAX])
+/* Pointers, and what may be of a parameter alone. */
+static size_t ring_ranges(const struct mla_case *test, struct mla_breakage list[MLA_BREAKAGES_MAX])
 {
-    const struct mla_ring_args *r = &test->ring;
-    int64_t capacity = r->ring_size * r->kv_rows, slab = r->ring_size * r->q_rows;
-    int64_t P = r->kv_actual_isl;
-    int32_t scaled = r->has_scale ? 3 : 0, stats = test->stats ? 4 : 0, slot = r->has_slot ? 8 : 0;
-    int32_t no_slot = r->has_slot ? 0 : 2, balanced = r->is_balanced ? 10 : 0;
-    int32_t prior = r->has_prior ? 6 : 0;
-    int32_t chunked = !r->has_prior && r->kv_rows > r->q_rows ? 10 : 0;
+    int32_t stats = test->stats ? 4 : 0, scaled = test->ring.has_scale ? 3 : 0;
     const struct mla_breakage all[] = {
         {2, "struct_size", "0 8 4096", 0},
         {2, "q", "null", 0},
@@ -59,7 +56,20 @@ static size_t ring(const struct mla_case *test, struct mla_breakage list[MLA_BRE
         {2, "has_slot", "2 -1 -2147483648", 0},
         {2, "has_prior", "2 -1", 0},
         {2, "dim", "0 1 3 -1 -2", 0},
-        /* shapes */
+        {scaled, "scale", "nan", 0},
+        {scaled, "scale", "inf -inf", 0},
+        {scaled, "scale", "0 -0.0", 0},
+        {scaled, "scale", "-1.5", 0},
+    };
+    _Static_assert(COUNT(all) <= MLA_BREAKAGES_MAX / PARTS, "room for every way");
+    return append(all, COUNT(all), 0, list);
+}
+
+static size_t ring_shapes(const struct mla_ring_args *r, size_t n,
+                          struct mla_breakage list[MLA_BREAKAGES_MAX])
+{
+    int32_t slot = r->has_slot ? 8 : 0, no_slot = r->has_slot ? 0 : 2;
+    const struct mla_breakage all[] = {
         {4, "kv_heads", "0 2 -1 8 128", 0},
         {1, "kv_head_dim", "0 32 2147483647 -64", 0},
         {1, "kv_head_dim", NULL, r->head_dim + 32},
@@ -74,7 +84,7 @@ static size_t ring(const struct mla_case *test, struct mla_breakage list[MLA_BRE
         {no_slot, "batch", NULL, r->batch + 1},
         {no_slot, "gathered_batch", NULL, r->gathered_batch + 1},
         {1, "gathered_rows", "0 -1 1 31", 0},
-        {1, "gathered_rows", NULL, capacity - 1},
+        {1, "gathered_rows", NULL, r->ring_size * r->kv_rows - 1},
         /* sizes */
         {2, "heads", "72057594037927936 72057594037927937 288230376151711744 9223372036854775807",
          0},
@@ -82,7 +92,21 @@ static size_t ring(const struct mla_case *test, struct mla_breakage list[MLA_BRE
         {slot / 4, "kv_batch", "288230376151711744 4611686018427387904 9223372036854775807", 0},
         {slot / 4, "gathered_batch", "288230376151711744 9223372036854775807", 0},
         {slot / 4, "batch", "4611686018427387904", 0},
-        /* lengths */
+    };
+    _Static_assert(COUNT(all) <= MLA_BREAKAGES_MAX / PARTS, "room for every way");
+    return append(all, COUNT(all), n, list);
+}
+
+/* Lengths, and the shapes and flags that go with them. */
+static size_t ring_lengths(const struct mla_ring_args *r, size_t n,
+                           struct mla_breakage list[MLA_BREAKAGES_MAX])
+{
+    int64_t capacity = r->ring_size * r->kv_rows, slab = r->ring_size * r->q_rows;
+    int64_t P = r->kv_actual_isl;
+    int32_t slot = r->has_slot ? 8 : 0, balanced = r->is_balanced ? 10 : 0;
+    int32_t prior = r->has_prior ? 6 : 0;
+    int32_t chunked = !r->has_prior && r->kv_rows > r->q_rows ? 10 : 0;
+    const struct mla_breakage all[] = {
         {2, "logical_n", "0 -1 9223372036854775807 10000001 " SIZE_MIN_TEXT, 0},
         {2, "logical_n", NULL, capacity + 1},
         {balanced / 2, "logical_n", NULL, capacity - 32},
@@ -109,13 +133,16 @@ static size_t ring(const struct mla_case *test, struct mla_breakage list[MLA_BRE
         {(prior + chunked) / 2, "kv_rows", NULL, r->kv_rows + 32},
         {chunked, "logical_n", NULL, slab - 32},
         {1, "has_prior", NULL, 1},
-        {scaled, "scale", "nan", 0},
-        {scaled, "scale", "inf -inf", 0},
-        {scaled, "scale", "0 -0.0", 0},
-        {scaled, "scale", "-1.5", 0},
     };
-    _Static_assert(COUNT(all) <= MLA_BREAKAGES_MAX, "room for every way");
-    return copy(all, COUNT(all), list);
+    _Static_assert(COUNT(all) <= MLA_BREAKAGES_MAX / PARTS, "room for every way");
+    return append(all, COUNT(all), n, list);
+}
+
+static size_t ring(const struct mla_case *test, struct mla_breakage list[MLA_BREAKAGES_MAX])
+{
+    size_t n = ring_ranges(test, list);
+    n = ring_shapes(&test->ring, n, list);
+    return ring_lengths(&test->ring, n, list);
 }
 
 static size_t sparse(const struct mla_case *test, struct mla_breakage list[MLA_BREAKAGES_MAX])
@@ -170,7 +197,7 @@ static size_t sparse(const struct mla_case *test, struct mla_breakage list[MLA_B
         {9 * listed, "topk_indices", MLA_BREAKAGE_INDEX, 0},
     };
     _Static_assert(COUNT(all) <= MLA_BREAKAGES_MAX, "room for every way");
-    return copy(all, COUNT(all), list);
+    return append(all, COUNT(all), 0, list);
 }
 
 size_t mla_draw_breakages(const struct mla_case *test, struct mla_breakage list[MLA_BREAKAGES_MAX])
