@@ -102,14 +102,36 @@ int32_t mla_store_open(const char *path, struct mla_store **store, char *message
     return mla_store_open_after(path, NULL, store, message, message_bytes);
 }
 
+static struct mla_store *begin_open(void)
+{
+    struct mla_store *opened = calloc(1, sizeof *opened);
+    if (opened != NULL) {
+        opened->pid = getpid();
+        opened->note.file = -1;
+        opened->queue.tried_ns = mla_queue_clock_ns();
+    }
+    return opened;
+}
+
+/* Hand it over, or say why not and release it. */
+static int32_t end_open(struct mla_store *opened, int32_t status, struct mla_store **store,
+                        char *message, size_t message_bytes)
+{
+    if (message != NULL && message_bytes > 0) {
+        (void)snprintf(message, message_bytes, "%s", status == MLA_STORE_OK ? "" : opened->message);
+    }
+    *store = status == MLA_STORE_OK ? opened : NULL;
+    if (status != MLA_STORE_OK) {
+        release(opened);
+    }
+    return status;
+}
+
 int32_t mla_store_open_after(const char *path, const struct mla_store_death *death,
                              struct mla_store **store, char *message, size_t message_bytes)
 {
+    struct mla_store *opened = begin_open();
     *store = NULL;
-    if (message != NULL && message_bytes > 0) {
-        message[0] = '\0';
-    }
-    struct mla_store *opened = calloc(1, sizeof *opened);
     if (opened == NULL) {
         if (message != NULL && message_bytes > 0) {
             (void)snprintf(message, message_bytes, "no memory to open '%s'",
@@ -117,19 +139,7 @@ int32_t mla_store_open_after(const char *path, const struct mla_store_death *dea
         }
         return MLA_STORE_ERR_NOMEM;
     }
-    opened->pid = getpid();
-    opened->note.file = -1;
-    opened->queue.tried_ns = mla_queue_clock_ns();
-    int32_t status = open_steps(opened, path, death);
-    if (status == MLA_STORE_OK) {
-        *store = opened;
-        return MLA_STORE_OK;
-    }
-    if (message != NULL && message_bytes > 0) {
-        (void)snprintf(message, message_bytes, "%s", opened->message);
-    }
-    release(opened);
-    return status;
+    return end_open(opened, open_steps(opened, path, death), store, message, message_bytes);
 }
 
 /* A regular file that can be read, and itself or its folder not written. */
@@ -151,26 +161,13 @@ int32_t mla_store_open_read(const char *path, struct mla_store **store, char *me
                             size_t message_bytes)
 {
     char *resolved = NULL;
-    struct mla_store *opened = is_closed(path, &resolved) ? calloc(1, sizeof *opened) : NULL;
+    struct mla_store *opened = is_closed(path, &resolved) ? begin_open() : NULL;
     if (opened == NULL) {
         free(resolved);
         return mla_store_open(path, store, message, message_bytes);
     }
-    *store = NULL;
-    opened->pid = getpid();
-    opened->note.file = -1;
-    opened->queue.tried_ns = mla_queue_clock_ns();
     opened->path = resolved;
-    int32_t status = mla_source_read(opened, resolved);
-    if (status == MLA_STORE_OK) {
-        *store = opened;
-        return MLA_STORE_OK;
-    }
-    if (message != NULL && message_bytes > 0) {
-        (void)snprintf(message, message_bytes, "%s", opened->message);
-    }
-    release(opened);
-    return status;
+    return end_open(opened, mla_source_read(opened, resolved), store, message, message_bytes);
 }
 
 int32_t mla_store_close(struct mla_store *store)
