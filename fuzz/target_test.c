@@ -15,8 +15,10 @@
 
 #include <cmocka.h>
 
+#include "fuzz/case_fields.h"
 #include "fuzz/family.h"
 #include "fuzz/guidance.h"
+#include "fuzz/search.h"
 #include "fuzz/target.h"
 
 #ifdef __linux__
@@ -92,9 +94,26 @@ static void test_counters(void **state)
 }
 
 /* All results are cases; the engine's own mutator has its share; coins are thrown anew. */
+/* Integer and named fields in which two cases differ. */
+static int differing(const struct mla_case *a, const struct mla_case *b)
+{
+    size_t fields_n;
+    int n = 0;
+    const struct mla_field *fields = mla_case_fields((enum mla_op)a->op, &fields_n);
+    for (size_t i = 0; i < fields_n; i++) {
+        size_t bytes = fields[i].kind == MLA_FIELD_INT    ? 8
+                       : fields[i].kind == MLA_FIELD_NAME ? 4
+                                                          : 0;
+        n += memcmp((const char *)a + fields[i].offset, (const char *)b + fields[i].offset,
+                    bytes) != 0;
+    }
+    return n;
+}
+
 static void test_mutations(void **state)
 {
     char error[MLA_CASE_ERROR_MAX];
+    int anew = 0; /* of 600: those of a fresh draw, and the few that took its geometry */
     (void)state;
     for (unsigned i = 0; i < 800; i++) {
         uint8_t line[MLA_CASE_LINE_MAX], other[MLA_CASE_LINE_MAX], out[MLA_CASE_LINE_MAX];
@@ -112,8 +131,12 @@ static void test_mutations(void **state)
             fail_msg("%s", error);
         if (mla_case_has_sign_coins(&after))
             assert_true(after.seed != before.seed);
+        anew += i % 4 != 0 && differing(&before, &after) >= 10;
     }
-    assert_in_range(engine_mutations, 600 / 16 / 2, 600 / 16 * 2);
+    assert_in_range(anew, 600 / MLA_SEARCH_FRESH, 2 * 600 / MLA_SEARCH_FRESH);
+    const int varied =
+        600 - 600 / MLA_SEARCH_FRESH; /* of 600 mutations; a sixteenth by the engine */
+    assert_in_range(engine_mutations, varied / 16 / 2, varied / 16 * 2);
 }
 
 int main(void)
